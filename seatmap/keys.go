@@ -1,0 +1,43 @@
+package seatmap
+
+import "strconv"
+
+// Keys of an event in Redis. holds writes them and seatmap/live reads them, so
+// they are words both share. All carry the hash tag {event}: one event lives
+// in one slot of a cluster.
+
+// HoldKey is the hold itself: a string that names the holder's token and
+// expires by itself, or SoldMark without expiry.
+func HoldKey(event string, seat int) string { return "hold:{" + event + "}:" + strconv.Itoa(seat) }
+
+// SoldMark and ClosedMark are the values of a hold key whose seat nobody can
+// take: sold, or unavailable.
+const (
+	SoldMark   = "sold"
+	ClosedMark = "closed"
+)
+
+// MapKey is the map as it was announced: see Map.
+func MapKey(event string) string { return "map:{" + event + "}" }
+
+// AreasKey is a hash: area → places left.
+func AreasKey(event string) string { return "areas:{" + event + "}" }
+
+// HeldKey is a sorted set: seat → Unix milliseconds at which its hold ends.
+func HeldKey(event string) string { return "held:{" + event + "}" }
+
+// BasketKey is a hash: what a booking token holds, see Basket.
+func BasketKey(event, token string) string { return "basket:{" + event + "}:" + token }
+
+// UserKey is a sorted set: seat → until, for one account's caps.
+func UserKey(event, user string) string { return "user:{" + event + "}:" + user }
+
+// SeqKey is the number of the last change; absent means the event is cold.
+func SeqKey(event string) string { return "seq:{" + event + "}" }
+
+// ResetKey is the number of the last reset.
+func ResetKey(event string) string { return "reset:{" + event + "}" }
+
+// LogKey is a stream of the last two minutes' changes: entry N-0, field c, the
+// JSON of a Change.
+func LogKey(event string) string { return "log:{" + event + "}" }

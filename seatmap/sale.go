@@ -1,0 +1,91 @@
+package seatmap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"time"
+)
+
+// Sale is an event as the parts that sell it see it: which chart, which
+// prices, on what terms. It is read-only and shared between goroutines.
+type Sale struct {
+	Event    string // id: lower-case letters, digits and dashes, no dot
+	Chart    *Chart
+	ChartSHA string
+	Hot      bool             // its map is pushed; otherwise it is polled
+	Open     bool             // bookings are taken now
+	Opens    time.Time        // when it opens, or opened
+	Currency string           // ISO 4217
+	Prices   map[string]int64 // category → minor units
+	Terms    Terms
+}
+
+// Terms are what an event grants its shoppers. Every duration is above zero.
+type Terms struct {
+	Hold  time.Duration // how long a hold lasts
+	Pay   time.Duration // how long a payment may take from its start
+	Cap   time.Duration // how long after its first second a hold ends whatever is extended
+	Grace time.Duration // how much longer than the shopper is shown each of these really lasts
+
+	SeatsPerBooking int // most seats and places in one booking
+	SeatsPerUser    int // most seats one account may hold at a time
+}
+
+// ErrNoEvent is the answer of Sales to an id it does not know.
+var ErrNoEvent = errors.New("seatmap: no such event")
+
+// Sales finds events. A cached answer is at most a second old.
+type Sales interface {
+	// Sale returns the event, or ErrNoEvent.
+	Sale(ctx context.Context, event string) (*Sale, error)
+	// Hot returns the ids of the events whose map is pushed.
+	Hot(ctx context.Context) ([]string, error)
+}
+
+// Basket is what one booking token has taken. It lives in Redis, outlives its
+// hold by ten minutes, and belongs to one account.
+type Basket struct {
+	Event string
+	Token string
+	User  string
+	Seats []int          // ascending
+	Areas map[string]int // general-admission places asked for, by area
+	Quote json.RawMessage
+	Hash  string // of the request that made it: a repeat must be the same
+
+	First time.Time // when it was first held
+	Until time.Time // when it ends, grace included
+	Cap   time.Time // when it ends whatever is extended, grace included
+
+	State BasketState
+	Lost  []int // seats of a held basket that somebody else's sale has overridden
+}
+
+// BasketState is where a basket stands.
+type BasketState string
+
+// States of a basket. Expired is never stored: it is held with Until behind.
+const (
+	BasketHeld     BasketState = "held"
+	BasketReleased BasketState = "released"
+	BasketSold     BasketState = "sold"
+	BasketExpired  BasketState = "expired"
+)
+
+// Outcomes of touching a basket that several parts act on.
+var (
+	ErrNoBasket    = errors.New("seatmap: no such basket")             // never was, or gone for longer than ten minutes
+	ErrNotYours    = errors.New("seatmap: basket of another account")  // nothing changed
+	ErrHoldExpired = errors.New("seatmap: hold expired or given back") // nothing changed
+)
+
+// Truth is what Postgres says of an event, from which its keys in Redis can be
+// made anew.
+type Truth struct {
+	Seats   int            // size of the index space
+	Sold    []int          // seats sold
+	Closed  []int          // seats unavailable
+	Left    map[string]int // places left, by area
+	Baskets []Basket       // of bookings held or paying whose deadline is ahead
+}

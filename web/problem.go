@@ -1,0 +1,99 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Problem is an error as the API tells it: RFC 9457 application/problem+json.
+// Code is stable and part of the API; Detail says what to do about it. A
+// handler returns one as its error; any other error becomes a 500 that tells
+// nothing and is logged.
+type Problem struct {
+	Status     int
+	Code       string // stable, snake_case
+	Detail     string
+	RetryAfter time.Duration  // sent as Retry-After when above zero
+	Extra      map[string]any // further members, such as the seats that are gone
+}
+
+// Error makes a Problem an error.
+func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
+
+// MarshalJSON writes type, title, status, code and detail and then the extra
+// members beside them.
+func (p *Problem) MarshalJSON() ([]byte, error) {
+	m := make(map[string]any, 5+len(p.Extra))
+	for k, v := range p.Extra {
+		m[k] = v
+	}
+	m["type"] = "about:blank"
+	m["title"] = http.StatusText(p.Status)
+	m["status"] = p.Status
+	m["code"] = p.Code
+	m["detail"] = p.Detail
+	return json.Marshal(m)
+}
+
+// Bad is a 400 with a code and what to do about it.
+func Bad(code, detail string) *Problem {
+	return &Problem{Status: http.StatusBadRequest, Code: code, Detail: detail}
+}
+
+// ErrorHandler renders every error a handler returns.
+func ErrorHandler(log *slog.Logger) echo.HTTPErrorHandler {
+	return func(err error, c echo.Context) {
+		if c.Response().Committed {
+			return
+		}
+		p := asProblem(err)
+		if p.Status >= 500 {
+			log.ErrorContext(c.Request().Context(), "request failed",
+				"method", c.Request().Method, "path", c.Path(), "status", p.Status, "code", p.Code, "err", err)
+		}
+		h := c.Response().Header()
+		h.Set(echo.HeaderContentType, "application/problem+json")
+		h.Set("Cache-Control", "no-store")
+		if p.RetryAfter > 0 {
+			h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
+		}
+		c.Response().WriteHeader(p.Status)
+		if c.Request().Method != http.MethodHead {
+			_ = json.NewEncoder(c.Response()).Encode(p) // the client has gone: nobody to tell
+		}
+	}
+}
+
+func asProblem(err error) *Problem {
+	var p *Problem
+	if errors.As(err, &p) {
+		return p
+	}
+	var h *echo.HTTPError
+	if errors.As(err, &h) {
+		return fromEcho(h)
+	}
+	return &Problem{Status: http.StatusInternalServerError, Code: "internal",
+		Detail: "something failed on our side; nothing you sent was wrong. Try again."}
+}
+
+// fromEcho names the errors echo itself makes: no route, wrong method, body
+// over the limit.
+func fromEcho(h *echo.HTTPError) *Problem {
+	p := &Problem{Status: h.Code, Code: "http_" + strconv.Itoa(h.Code), Detail: http.StatusText(h.Code)}
+	switch h.Code {
+	case http.StatusNotFound:
+		p.Code, p.Detail = "not_found", "there is nothing at this path"
+	case http.StatusMethodNotAllowed:
+		p.Code, p.Detail = "method_not_allowed", "this path does not take this method"
+	case http.StatusRequestEntityTooLarge:
+		p.Code, p.Detail = "body_too_large", "the request body is over the limit"
+	}
+	return p
+}
