@@ -12,6 +12,7 @@ import (
 type Sale struct {
 	Event    string // id: lower-case letters, digits and dashes, no dot
 	Chart    *Chart
+	Index    *Index // of Chart
 	ChartSHA string
 	Hot      bool             // its map is pushed; otherwise it is polled
 	Open     bool             // bookings are taken now
