@@ -55,7 +55,8 @@ func ErrorHandler(log *slog.Logger) echo.HTTPErrorHandler {
 		p := asProblem(err)
 		if p.Status >= 500 {
 			log.ErrorContext(c.Request().Context(), "request failed",
-				"method", c.Request().Method, "path", c.Path(), "status", p.Status, "code", p.Code, "err", err)
+				"id", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method, "path", c.Path(),
+				"status", p.Status, "code", p.Code, "err", err)
 		}
 		h := c.Response().Header()
 		h.Set(echo.HeaderContentType, "application/problem+json")

@@ -1,0 +1,81 @@
+package web
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+
+	"github.com/labstack/echo/v4"
+)
+
+// Bind reads the body of a request, one JSON value, into v. It is strict: a
+// field v does not have, a wrong type, anything after the value, an empty
+// body, or a Content-Type that is given and not JSON is the 400 Problem
+// bad_json with what is wrong; a body over BodyLimit is the 413 Problem
+// body_too_large. The error is ready to be returned by a handler.
+func Bind(c echo.Context, v any) error {
+	r := c.Request()
+	if !isJSON(r.Header.Get(echo.HeaderContentType)) {
+		return Bad("bad_json", "send the body as Content-Type: application/json")
+	}
+	d := json.NewDecoder(r.Body)
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return badBody(err)
+	}
+	switch _, err := d.Token(); {
+	case errors.Is(err, io.EOF):
+		return nil
+	case tooLarge(err):
+		return err
+	default:
+		return Bad("bad_json", "the body must be one JSON value and nothing after it")
+	}
+}
+
+// isJSON accepts application/json, its relatives and no type at all.
+func isJSON(contentType string) bool {
+	if contentType == "" {
+		return true
+	}
+	kind, _, err := mime.ParseMediaType(contentType)
+	return err == nil && (kind == "application/json" || len(kind) > 5 && kind[len(kind)-5:] == "+json")
+}
+
+func tooLarge(err error) bool {
+	var h *echo.HTTPError
+	return errors.As(err, &h)
+}
+
+// badBody says what is wrong with a body in words of JSON, not of Go.
+func badBody(err error) error {
+	var (
+		kind   *json.UnmarshalTypeError
+		syntax *json.SyntaxError
+	)
+	switch {
+	case tooLarge(err):
+		return err
+	case errors.Is(err, io.EOF):
+		return Bad("bad_json", "the body is empty; send a JSON object")
+	case errors.As(err, &kind) && kind.Field != "":
+		return Bad("bad_json", "field "+kind.Field+" has the wrong type: "+kind.Value)
+	case errors.As(err, &kind):
+		return Bad("bad_json", "the body has the wrong type: "+kind.Value)
+	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF):
+		return Bad("bad_json", "the body is not valid JSON")
+	default: // an unknown field, or the client went away in the middle of the body
+		return Bad("bad_json", plainJSONError(err))
+	}
+}
+
+// plainJSONError drops the name of the Go package from the decoder's words.
+func plainJSONError(err error) string {
+	const prefix = "json: "
+	s := err.Error()
+	if len(s) > len(prefix) && s[:len(prefix)] == prefix {
+		return s[len(prefix):]
+	}
+	return "the body could not be read"
+}

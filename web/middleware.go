@@ -1,0 +1,148 @@
+package web
+
+import (
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/labstack/echo/v4/middleware"
+)
+
+// requestID keeps the id a proxy in front has given, when it looks like one,
+// and makes one otherwise. It is answered and logged as X-Request-Id.
+func requestID(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		id := c.Request().Header.Get(echo.HeaderXRequestID)
+		if !plainID(id) {
+			id = rand.Text()
+		}
+		c.Response().Header().Set(echo.HeaderXRequestID, id)
+		return next(c)
+	}
+}
+
+// plainID says whether s may be repeated in a log and a header.
+func plainID(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for _, r := range s {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '-' && r != '_' && r != '.' {
+			return false
+		}
+	}
+	return true
+}
+
+// accessLog writes one line a request, when it has been answered. A stream is
+// logged when it ends.
+func accessLog(log *slog.Logger) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			start := time.Now()
+			err := next(c)
+			if err != nil {
+				c.Error(err) // answer now, so that the status logged is the one sent
+			}
+			level := slog.LevelInfo
+			if quiet(c.Path()) {
+				level = slog.LevelDebug
+			}
+			r, w := c.Request(), c.Response()
+			log.LogAttrs(r.Context(), level, "request",
+				slog.String("id", w.Header().Get(echo.HeaderXRequestID)),
+				slog.String("method", r.Method),
+				slog.String("uri", maskedURI(r.URL)),
+				slog.String("route", c.Path()),
+				slog.Int("status", w.Status),
+				slog.Int64("bytes", w.Size),
+				slog.Duration("took", time.Since(start)),
+				slog.String("from", c.RealIP()))
+			return nil
+		}
+	}
+}
+
+// quiet names the routes a machine asks for all the time.
+func quiet(route string) bool {
+	return route == "/healthz" || route == "/readyz" || route == "/metrics"
+}
+
+// secrets are query parameters that let their bearer in; a browser cannot send
+// a header with an EventSource or a WebSocket.
+var secrets = []string{"ticket", "token", "access_token", "pass"}
+
+// maskedURI is path and query with the value of every secret replaced.
+func maskedURI(u *url.URL) string {
+	if u.RawQuery == "" {
+		return u.EscapedPath()
+	}
+	// By hand: url.ParseQuery drops pairs it dislikes, and a log must not.
+	pairs := strings.Split(u.RawQuery, "&")
+	for i, pair := range pairs {
+		rawName, _, _ := strings.Cut(pair, "=")
+		name, err := url.QueryUnescape(rawName)
+		if err != nil {
+			name = rawName
+		}
+		for _, s := range secrets {
+			if strings.EqualFold(name, s) {
+				pairs[i] = rawName + "=***"
+			}
+		}
+	}
+	return u.EscapedPath() + "?" + strings.Join(pairs, "&")
+}
+
+// contentPolicy lets the page load its own scripts, styles and data and
+// nothing else, and lets nobody frame it.
+const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+func securityHeaders(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		return next(c)
+	}
+}
+
+// recoverPanic turns a panic of a handler into an error with its stack, which
+// the error handler logs and answers as a 500.
+func recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) (err error) {
+		defer func() {
+			switch r := recover(); r {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(r) // net/http's own way to drop a connection
+			default:
+				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
+			}
+		}()
+		return next(c)
+	}
+}
+
+// limitBody bounds a body in bytes and in time. The deadline is the request's
+// own: one for the whole server would end a stream too.
+func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
+	limited := middleware.BodyLimit(fmt.Sprint(BodyLimit))(next)
+	return func(c echo.Context) error {
+		if c.Request().ContentLength != 0 {
+			// A writer that knows no deadlines is a test's: it needs none.
+			_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
+		}
+		return limited(c)
+	}
+}

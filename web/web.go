@@ -1,0 +1,54 @@
+// Package web holds the HTTP manners every feature shares: how a request is
+// limited, logged and answered when something fails (Problem), who is asking
+// (User, Sessions), how a body is read (Bind), and the health endpoints. It
+// also serves the browser client of web/app.
+//
+// It knows no feature: a seat, a hold or a queue means nothing here. The
+// meaning of an error is the feature's, told as a table at the end of its
+// http.go. New and the Mount functions start nothing; whoever serves the echo
+// owns its life.
+package web
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+// BodyLimit is the most bytes a request body may have.
+const BodyLimit = 64 << 10
+
+// How long a client may take. There is no write timeout: a stream of frames is
+// one answer that lasts for hours and has deadlines of its own.
+const (
+	headerTimeout = 10 * time.Second
+	bodyTimeout   = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+)
+
+// Options of New. The zero value works.
+type Options struct {
+	Log *slog.Logger // nil: slog.Default()
+}
+
+// New returns an echo that answers every error as a Problem, carries a request
+// id, logs each request once, survives a panic of a handler, limits bodies to
+// BodyLimit and sends the security headers of this package. Its Server has no
+// write timeout. Nothing in the chain wraps the connection: a handler may
+// hijack it, flush it and set deadlines on it.
+func New(o Options) *echo.Echo {
+	log := o.Log
+	if log == nil {
+		log = slog.Default()
+	}
+	e := echo.New()
+	e.HideBanner, e.HidePort = true, true
+	e.HTTPErrorHandler = ErrorHandler(log)
+	e.Server.ReadHeaderTimeout = headerTimeout
+	e.Server.IdleTimeout = idleTimeout
+	e.Server.MaxHeaderBytes = 32 << 10
+	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
+	e.Use(requestID, accessLog(log), securityHeaders, recoverPanic, limitBody)
+	return e
+}

@@ -1,0 +1,255 @@
+package web_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"seatcast/web"
+)
+
+// server serves e for one test, with its log kept.
+func server(t *testing.T, mount func(e *echo.Echo)) (url string, log *bytes.Buffer) {
+	t.Helper()
+	log = new(bytes.Buffer)
+	e := web.New(web.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	mount(e)
+	s := httptest.NewServer(e)
+	t.Cleanup(s.Close)
+	return s.URL, log
+}
+
+// do sends a request and reads the whole answer.
+func do(t *testing.T, method, url, body string, header ...string) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequest(method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res, string(b)
+}
+
+func code(t *testing.T, body string) string {
+	t.Helper()
+	var p struct{ Code string }
+	if err := json.Unmarshal([]byte(body), &p); err != nil {
+		t.Fatalf("not a problem: %q", body)
+	}
+	return p.Code
+}
+
+func TestPanicIsAProblemAndIsLoggedWithItsStack(t *testing.T) {
+	url, log := server(t, func(e *echo.Echo) {
+		e.GET("/boom", func(echo.Context) error { panic("seat 7 fell over") })
+	})
+	res, body := do(t, "GET", url+"/boom", "")
+	if res.StatusCode != 500 || code(t, body) != "internal" || strings.Contains(body, "seat 7") {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+	if l := log.String(); !strings.Contains(l, "seat 7 fell over") || !strings.Contains(l, "web_test.go") {
+		t.Errorf("log lacks the panic or its stack: %s", l)
+	}
+}
+
+func TestSecretsStayOutOfTheLog(t *testing.T) {
+	url, log := server(t, func(e *echo.Echo) {
+		e.GET("/x", func(c echo.Context) error { return c.NoContent(204) })
+	})
+	do(t, "GET", url+"/x?since=5&ticket=s3cret1&%74oken=s3cret2&TICKET=s3cret3&q=a%zz&pass=s3cret4", "",
+		"Authorization", "Bearer s3cret5")
+	l := log.String()
+	if strings.Contains(l, "s3cret") {
+		t.Errorf("a secret was logged: %s", l)
+	}
+	if !strings.Contains(l, "since=5") || !strings.Contains(l, "status=204") {
+		t.Errorf("the rest is missing: %s", l)
+	}
+}
+
+func TestRequestIDIsKeptWhenPlainAndMadeOtherwise(t *testing.T) {
+	url, _ := server(t, func(e *echo.Echo) {})
+	if res, _ := do(t, "GET", url, "", "X-Request-Id", "abc-123"); res.Header.Get("X-Request-Id") != "abc-123" {
+		t.Error("a plain id was not kept")
+	}
+	for _, id := range []string{"", "a b", strings.Repeat("x", 65), "<script>"} {
+		res, _ := do(t, "GET", url, "", "X-Request-Id", id)
+		if got := res.Header.Get("X-Request-Id"); got == id || got == "" {
+			t.Errorf("id %q became %q", id, got)
+		}
+	}
+}
+
+func TestEveryAnswerCarriesSecurityHeaders(t *testing.T) {
+	url, _ := server(t, func(e *echo.Echo) {})
+	res, body := do(t, "GET", url+"/nowhere", "")
+	if res.StatusCode != 404 || code(t, body) != "not_found" {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+	for _, h := range []string{"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy"} {
+		if res.Header.Get(h) == "" {
+			t.Errorf("no %s", h)
+		}
+	}
+}
+
+func TestBindNamesWhatIsWrongWithABody(t *testing.T) {
+	url, _ := server(t, func(e *echo.Echo) {
+		e.POST("/", func(c echo.Context) error {
+			var in struct {
+				Seats []string `json:"seats"`
+				N     int      `json:"n"`
+			}
+			if err := web.Bind(c, &in); err != nil {
+				return err
+			}
+			return c.JSON(200, in)
+		})
+	})
+	huge := `{"seats":["` + strings.Repeat("x", web.BodyLimit) + `"]}`
+	for _, tt := range []struct {
+		name, body string
+		status     int
+		code, says string
+	}{
+		{"good", ` {"seats":["a"],"n":1} ` + "\n", 200, "", ""},
+		{"empty", "", 400, "bad_json", "empty"},
+		{"broken", `{"n":`, 400, "bad_json", "not valid"},
+		{"syntax", `{n:1}`, 400, "bad_json", "not valid"},
+		{"unknown field", `{"m":1}`, 400, "bad_json", `unknown field "m"`},
+		{"wrong type", `{"n":"1"}`, 400, "bad_json", "field n has the wrong type: string"},
+		{"float for int", `{"n":1.5}`, 400, "bad_json", "field n"},
+		{"array", `[1]`, 400, "bad_json", "has the wrong type: array"},
+		{"two values", `{"n":1}{"n":2}`, 400, "bad_json", "one JSON value"},
+		{"trailing word", `{"n":1} x`, 400, "bad_json", "one JSON value"},
+		{"too large", huge, 413, "body_too_large", ""},
+		{"too large behind a good value", `{"n":1}` + strings.Repeat(" ", web.BodyLimit), 413, "body_too_large", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, chunked := range []bool{false, true} {
+				var r io.Reader = strings.NewReader(tt.body)
+				if chunked {
+					r = io.MultiReader(r) // of unknown length
+				}
+				res, err := http.Post(url, "application/json", r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				b, _ := io.ReadAll(res.Body)
+				res.Body.Close()
+				if res.StatusCode != tt.status || !strings.Contains(string(b), strings.ReplaceAll(tt.says, `"`, `\"`)) {
+					t.Fatalf("chunked %v: got %d %s", chunked, res.StatusCode, b)
+				}
+				if tt.code != "" && code(t, string(b)) != tt.code {
+					t.Errorf("chunked %v: got %s", chunked, b)
+				}
+			}
+		})
+	}
+	if res, body := do(t, "POST", url, "n=1", "Content-Type", "application/x-www-form-urlencoded"); res.StatusCode != 400 || code(t, body) != "bad_json" {
+		t.Errorf("a form: got %d %s", res.StatusCode, body)
+	}
+}
+
+func TestReadyNamesEveryCheckAndOnlyFailuresMakeItUnready(t *testing.T) {
+	broken := make(chan bool, 1)
+	broken <- false
+	url, _ := server(t, func(e *echo.Echo) {
+		web.Health{Checks: map[string]func(context.Context) error{
+			"postgres": func(context.Context) error { return nil },
+			"replica":  func(context.Context) error { return web.Warning("none") },
+			"redis": func(context.Context) error {
+				b := <-broken
+				broken <- b
+				if b {
+					return errors.New("no route")
+				}
+				return nil
+			},
+		}, Metrics: prometheus.NewRegistry()}.Mount(e)
+	})
+	type answer struct {
+		Ready  bool
+		Checks map[string]struct{ Status, Detail string }
+	}
+	ready := func() (int, answer) {
+		res, body := do(t, "GET", url+"/readyz", "")
+		var a answer
+		if err := json.Unmarshal([]byte(body), &a); err != nil {
+			t.Fatal(err)
+		}
+		return res.StatusCode, a
+	}
+	if s, a := ready(); s != 200 || !a.Ready || a.Checks["replica"].Status != "warn" || a.Checks["redis"].Status != "ok" {
+		t.Errorf("got %d %+v", s, a)
+	}
+	<-broken
+	broken <- true
+	if s, a := ready(); s != 503 || a.Ready || a.Checks["redis"].Detail != "no route" || a.Checks["postgres"].Status != "ok" {
+		t.Errorf("got %d %+v", s, a)
+	}
+	for _, path := range []string{"/healthz", "/metrics"} {
+		if res, _ := do(t, "GET", url+path, ""); res.StatusCode != 200 {
+			t.Errorf("%s: got %d", path, res.StatusCode)
+		}
+	}
+}
+
+func TestReadyEndsACheckThatHangs(t *testing.T) {
+	url, _ := server(t, func(e *echo.Echo) {
+		web.Health{Checks: map[string]func(context.Context) error{
+			"nats": func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
+		}}.Mount(e)
+	})
+	if res, _ := do(t, "GET", url+"/readyz", ""); res.StatusCode != 503 {
+		t.Errorf("got %d", res.StatusCode)
+	}
+}
+
+func TestAStreamIsNotBuffered(t *testing.T) {
+	release := make(chan struct{})
+	url, _ := server(t, func(e *echo.Echo) {
+		e.GET("/stream", func(c echo.Context) error {
+			if err := http.NewResponseController(c.Response()).SetWriteDeadline(time.Now().Add(time.Minute)); err != nil {
+				return err
+			}
+			c.Response().WriteHeader(200)
+			_, err := c.Response().Write([]byte("first\n"))
+			c.Response().Flush()
+			<-release
+			return err
+		})
+	})
+	res, err := http.Get(url + "/stream")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	defer close(release)
+	first := make([]byte, 6)
+	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first\n" {
+		t.Errorf("got %q, %v", first, err)
+	}
+}
