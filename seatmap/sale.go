@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 )
 
@@ -80,6 +81,42 @@ var (
 	ErrNotYours    = errors.New("seatmap: basket of another account")  // nothing changed
 	ErrHoldExpired = errors.New("seatmap: hold expired or given back") // nothing changed
 )
+
+// ErrUnavailable is the answer of a store that does not answer: what was asked
+// for may or may not have happened, so ask again with the same token.
+var ErrUnavailable = errors.New("seatmap: store does not answer")
+
+// LostError names the seats of a basket that somebody else has: sold past it,
+// or taken after its hold was lost. Nothing changed.
+type LostError struct {
+	Seats []int // ascending
+}
+
+func (e *LostError) Error() string { return "seatmap: seats lost to somebody else" }
+
+// Marks are seats, areas and baskets as the arbiter has just decided them.
+type Marks struct {
+	Seats   []int          // sold, or no longer
+	Closed  []int          // unavailable, or no longer
+	Areas   map[string]int // places left now
+	Baskets []string       // tokens of the baskets that became sold
+}
+
+// BookingID is the name a basket has at the API.
+func BookingID(event, token string) string { return event + "." + token }
+
+// ParseBookingID returns what BookingID was made of; ok is false for what
+// cannot be one. The event and the basket may still be unknown.
+func ParseBookingID(id string) (event, token string, ok bool) {
+	event, token, ok = strings.Cut(id, ".")
+	if !ok || event == "" || token == "" || len(token) > 64 || strings.Trim(token, tokenLetters) != "" {
+		return "", "", false
+	}
+	return event, token, true
+}
+
+// tokenLetters are those of base64url.
+const tokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 
 // Truth is what Postgres says of an event, from which its keys in Redis can be
 // made anew.
