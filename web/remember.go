@@ -1,0 +1,64 @@
+package web
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+)
+
+// remembered knows the users of tokens verified before, by the hash of the
+// token. It is bounded: entries live in two generations of half the bound
+// each; when the young one is full it becomes the old one, and what the old
+// one held and nobody used since is forgotten.
+type remembered struct {
+	half int
+
+	mu         sync.Mutex
+	young, old map[[sha256.Size]byte]session
+}
+
+type session struct {
+	user string
+	ends time.Time
+}
+
+func newRemembered(most int) *remembered {
+	return &remembered{half: max(1, most/2), young: map[[sha256.Size]byte]session{}}
+}
+
+// user returns whom token is known to speak for at now.
+func (r *remembered) user(token string, now time.Time) (string, bool) {
+	key := sha256.Sum256([]byte(token))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s, ok := r.young[key]
+	if !ok {
+		if s, ok = r.old[key]; !ok {
+			return "", false
+		}
+		delete(r.old, key)
+		r.addLocked(key, s)
+	}
+	if !now.Before(s.ends) {
+		delete(r.young, key)
+		return "", false
+	}
+	return s.user, true
+}
+
+// put remembers token as user's until it ends.
+func (r *remembered) put(token, user string, ends, now time.Time) {
+	if !now.Before(ends) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.addLocked(sha256.Sum256([]byte(token)), session{user, ends})
+}
+
+func (r *remembered) addLocked(key [sha256.Size]byte, s session) {
+	if len(r.young) >= r.half {
+		r.young, r.old = make(map[[sha256.Size]byte]session, r.half), r.young
+	}
+	r.young[key] = s
+}
