@@ -102,3 +102,12 @@ func (c *Chart) Encode() (body []byte, sha string, err error) {
 	sum := sha256.Sum256(body)
 	return body, hex.EncodeToString(sum[:]), nil
 }
+
+// DecodeChart reads the bytes Encode wrote.
+func DecodeChart(body []byte) (*Chart, error) {
+	c := new(Chart)
+	if err := json.Unmarshal(body, c); err != nil {
+		return nil, fmt.Errorf("decode chart: %w", err)
+	}
+	return c, nil
+}
