@@ -1,0 +1,111 @@
+package devtest_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"seatcast/internal/devstack"
+	"seatcast/internal/devstack/devtest"
+)
+
+func TestMain(m *testing.M) { devtest.Main(m) }
+
+func TestEveryDatabaseIsMigratedAndApart(t *testing.T) {
+	a, b := devtest.Postgres(t), devtest.Postgres(t)
+	if _, err := a.Exec(t.Context(), `INSERT INTO charts (sha, name, seats, body) VALUES (repeat('a', 64), 'x', 1, '')`); err != nil {
+		t.Fatal(err)
+	}
+	var charts, jobs int
+	if err := b.QueryRow(t.Context(), `SELECT (SELECT count(*) FROM charts), (SELECT count(*) FROM river_job)`).Scan(&charts, &jobs); err != nil {
+		t.Fatal(err)
+	}
+	if charts != 0 {
+		t.Errorf("the other test's database has %d charts", charts)
+	}
+}
+
+func TestRedisNeverEvicts(t *testing.T) {
+	policy, err := devtest.Redis(t).ConfigGet(t.Context(), "maxmemory-policy").Result()
+	if err != nil || policy["maxmemory-policy"] != "noeviction" {
+		t.Fatalf("got %v, %v", policy, err)
+	}
+}
+
+func TestRedisClockIsAhead(t *testing.T) {
+	for _, offset := range []time.Duration{90 * time.Second, -1500 * time.Millisecond} {
+		server := devtest.RedisServer(t, devstack.RedisOptions{ClockOffset: offset})
+		client := server.Client()
+		now, err := client.Time(t.Context()).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := client.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if off := time.Until(now) - offset; off.Abs() > 500*time.Millisecond {
+			t.Errorf("clock is %v ahead, want %v", time.Until(now), offset)
+		}
+	}
+}
+
+func TestReplicaCopiesAndIsPromotedWithoutTheLostWrite(t *testing.T) {
+	primary := devtest.RedisServer(t, devstack.RedisOptions{ClockOffset: time.Minute})
+	replica := devtest.RedisServer(t, devstack.RedisOptions{ReplicaOf: primary.Addr()})
+	p, r := primary.Client(), replica.Client()
+	defer func() { _, _ = p.Close(), r.Close() }()
+	if err := p.Set(t.Context(), "seat", "held", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, func() bool { return r.Get(t.Context(), "seat").Val() == "held" })
+	primary.Kill()
+	if err := r.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Set(t.Context(), "seat", "sold", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestRedisIsPinned(t *testing.T) {
+	server := devtest.RedisServer(t, devstack.RedisOptions{CPU: "0"})
+	client := server.Client()
+	defer func() { _ = client.Close() }()
+	pid := client.InfoMap(t.Context(), "server").Item("Server", "process_id")
+	status, err := os.ReadFile("/proc/" + pid + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(status), "Cpus_allowed_list:\t0\n") {
+		t.Errorf("process %s is not pinned:\n%s", pid, status)
+	}
+}
+
+func TestNATSCarries(t *testing.T) {
+	got := make(chan *nats.Msg, 1)
+	if _, err := devtest.NATS(t).ChanSubscribe("seat", got); err != nil {
+		t.Fatal(err)
+	}
+	other := devtest.NATS(t)
+	eventually(t, func() bool {
+		return other.Publish("seat", []byte("A12")) == nil && len(got) > 0
+	})
+}
+
+func TestEventsDiffer(t *testing.T) {
+	if a, b := devtest.Event(t), devtest.Event(t); a == b {
+		t.Fatalf("twice %s", a)
+	}
+}
+
+func eventually(t *testing.T, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("not within 10 s")
+		}
+	}
+}
