@@ -14,11 +14,15 @@ CREATE TABLE bookings (
     first_held_at timestamptz NOT NULL,
     deadline      timestamptz NOT NULL, -- the hold's end, grace included
     cap_at        timestamptz NOT NULL,
+    reason        text NOT NULL DEFAULT '', -- why it was lost
     lost_seats    int[] NOT NULL DEFAULT '{}', -- what the arbiter could not give
+    lost_areas    text[] NOT NULL DEFAULT '{}',
+    mirror_due    boolean NOT NULL DEFAULT false, -- sold, and Redis has not been told yet
     created_at    timestamptz NOT NULL DEFAULT now(),
     updated_at    timestamptz NOT NULL DEFAULT now()
 );
 CREATE INDEX bookings_open ON bookings (event_id, deadline) WHERE state IN ('held', 'paying');
+CREATE INDEX bookings_mirror_due ON bookings (event_id) WHERE mirror_due;
 
 -- One try at paying a booking.
 CREATE TABLE attempts (
@@ -28,6 +32,7 @@ CREATE TABLE attempts (
                                                    'failed', 'voided', 'auth_expired', 'capture_refused')),
     provider        text NOT NULL,
     provider_ref    text NOT NULL DEFAULT '', -- the provider's id of the payment, once known
+    method          text NOT NULL, -- the provider's name for the card, to repeat a call whose answer was lost
     idempotency_key text, -- the shopper's
     request_hash    text NOT NULL,
     currency        text NOT NULL,
@@ -36,12 +41,13 @@ CREATE TABLE attempts (
     reason          text NOT NULL DEFAULT '', -- why it failed or was refused
     created_at      timestamptz NOT NULL DEFAULT now(),
     updated_at      timestamptz NOT NULL DEFAULT now(),
+    asked_at        timestamptz NOT NULL DEFAULT now(), -- when the provider was last asked about it
     UNIQUE (booking_id, idempotency_key)
 );
 -- Two tabs, two cards: one of them takes the money.
 CREATE UNIQUE INDEX attempts_one_capture ON attempts (booking_id) WHERE state IN ('capturing', 'captured');
 CREATE UNIQUE INDEX attempts_provider_ref ON attempts (provider, provider_ref) WHERE provider_ref <> '';
-CREATE INDEX attempts_open ON attempts (updated_at) WHERE state IN ('created', 'authorized', 'capturing');
+CREATE INDEX attempts_open ON attempts (asked_at) WHERE state IN ('created', 'authorized', 'capturing');
 
 CREATE TABLE tickets (
     id         text PRIMARY KEY,
@@ -58,15 +64,24 @@ CREATE TABLE tickets (
 -- The second guard, independent of the first: one live ticket a seat.
 CREATE UNIQUE INDEX tickets_one_a_seat ON tickets (event_id, i) WHERE state = 'live';
 CREATE INDEX tickets_booking ON tickets (booking_id);
+CREATE INDEX tickets_buyer ON tickets (event_id, user_id) WHERE state = 'live';
 
--- What payment providers told us, each once.
+-- A row to lock, so that two bookings of one account are counted one after the
+-- other.
+CREATE TABLE buyers (
+    event_id text NOT NULL REFERENCES events,
+    user_id  text NOT NULL,
+    PRIMARY KEY (event_id, user_id)
+);
+
+-- What payment providers told us, each once. A row is written in the
+-- transaction of its effect: what is here has been handled.
 CREATE TABLE webhook_inbox (
     provider    text NOT NULL,
     event_id    text NOT NULL,
     object      text NOT NULL,
     type        text NOT NULL,
-    received_at timestamptz NOT NULL DEFAULT now(),
-    handled_at  timestamptz,
+    handled_at  timestamptz NOT NULL DEFAULT now(),
     PRIMARY KEY (provider, event_id),
     UNIQUE (provider, object, type)
 );
@@ -79,20 +94,23 @@ CREATE TABLE sandbox_payments (
     currency        text NOT NULL,
     amount          bigint NOT NULL,
     card            text NOT NULL,
-    state           text NOT NULL CHECK (state IN ('processing', 'authorized', 'captured', 'failed', 'voided', 'refunded')),
+    state           text NOT NULL CHECK (state IN ('processing', 'authorized', 'captured', 'failed', 'voided', 'refused')),
+    reason          text NOT NULL DEFAULT '',
     decide_at       timestamptz, -- when a payment in processing gets its verdict
-    created_at      timestamptz NOT NULL DEFAULT now()
+    created_at      timestamptz NOT NULL DEFAULT now(),
+    updated_at      timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX sandbox_payments_undecided ON sandbox_payments (decide_at) WHERE state = 'processing';
 CREATE TABLE sandbox_webhooks (
     id         bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     event_id   text NOT NULL, -- repeated when delivered twice on purpose
     payment_id text NOT NULL REFERENCES sandbox_payments,
     type       text NOT NULL,
-    due_at     timestamptz NOT NULL,
+    due_at     timestamptz NOT NULL DEFAULT now(),
     tries      int NOT NULL DEFAULT 0,
     sent_at    timestamptz
 );
 CREATE INDEX sandbox_webhooks_due ON sandbox_webhooks (due_at) WHERE sent_at IS NULL;
 
 -- +goose Down
-DROP TABLE sandbox_webhooks, sandbox_payments, webhook_inbox, tickets, attempts, bookings;
+DROP TABLE sandbox_webhooks, sandbox_payments, webhook_inbox, buyers, tickets, attempts, bookings;

@@ -1,0 +1,273 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"seatcast/seatmap"
+)
+
+// Booking shows a booking to its owner: the row, if it has one, or else its
+// basket. ErrNoBooking, seatmap.ErrNotYours.
+func (d *Desk) Booking(ctx context.Context, id, user string) (*Answer, error) {
+	event, token, ok := seatmap.ParseBookingID(id)
+	if !ok {
+		return nil, ErrNoBooking
+	}
+	sale, err := d.sales.Sale(ctx, event)
+	if errors.Is(err, seatmap.ErrNoEvent) {
+		return nil, ErrNoBooking
+	}
+	if err != nil {
+		return nil, err
+	}
+	b, err := d.store.booking(ctx, id)
+	if errors.Is(err, ErrNoBooking) {
+		return d.basket(ctx, sale, token, user)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.User != user {
+		return nil, seatmap.ErrNotYours
+	}
+	return d.show(ctx, sale, b)
+}
+
+func (d *Desk) basket(ctx context.Context, sale *seatmap.Sale, token, user string) (*Answer, error) {
+	basket, err := d.holds.Basket(ctx, sale.Event, token)
+	if err != nil {
+		return nil, err
+	}
+	if basket.User != user {
+		return nil, seatmap.ErrNotYours
+	}
+	shown, err := sale.Booking(basket)
+	if err != nil {
+		return nil, err
+	}
+	return &Answer{Booking: shown, Lost: ticketIDs(shown.Quote, basket.Lost)}, nil
+}
+
+// show renders a row. The hold of a booking that is paid for again may have
+// been extended by its owner: the basket knows.
+func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answer, error) {
+	if b.State == BookingHeld {
+		if basket, err := d.holds.Basket(ctx, b.Event, b.Token); err == nil && basket.Until.After(b.Deadline) {
+			b.Deadline = basket.Until
+		}
+		if !b.Deadline.After(b.Now) { // judged when it is read; the reconciler only tidies
+			b.State = BookingExpired
+		}
+	}
+	shown, err := sale.Booking(b.basket())
+	if err != nil {
+		return nil, err
+	}
+	if b.State != BookingHeld && b.State != BookingPaying {
+		shown.ExpiresAt, shown.Cap = nil, nil
+	}
+	a := &Answer{Booking: shown, Reason: b.Reason, Lost: ticketIDs(shown.Quote, b.LostSeats)}
+	attempts, err := d.store.attempts(ctx, b.ID)
+	if err != nil {
+		return nil, err
+	}
+	for _, one := range attempts {
+		a.Attempts = append(a.Attempts, one.answer())
+	}
+	tickets, err := d.store.tickets(ctx, b.ID)
+	if err != nil {
+		return nil, err
+	}
+	a.Tickets = describe(tickets, shown.Quote)
+	return a, nil
+}
+
+func (b *booking) basket() seatmap.Basket {
+	return seatmap.Basket{Event: b.Event, Token: b.Token, User: b.User, Seats: b.Seats, Areas: b.Areas, Quote: b.Quote, Hash: b.Hash,
+		First: b.First, Until: b.Deadline, Cap: b.Cap, State: seatmap.BasketState(b.State), Lost: b.LostSeats}
+}
+
+func (a *attempt) answer() AttemptAnswer {
+	return AttemptAnswer{ID: a.ID, State: a.State, Provider: a.Provider, Reason: a.Reason}
+}
+
+func ticketIDs(q seatmap.Quote, seats []int) []string {
+	var ids []string
+	for _, i := range seats {
+		for _, s := range q.Seats {
+			if s.I == i {
+				ids = append(ids, s.TicketID)
+			}
+		}
+	}
+	return ids
+}
+
+func describe(tickets []ticket, q seatmap.Quote) []Ticket {
+	seats := make(map[int]seatmap.QuotedSeat, len(q.Seats))
+	for _, s := range q.Seats {
+		seats[s.I] = s
+	}
+	out := make([]Ticket, 0, len(tickets))
+	for _, t := range tickets {
+		shown := Ticket{ID: t.ID, Price: t.Price, Status: t.status()}
+		if t.Area != nil {
+			shown.Area = *t.Area
+		}
+		if t.Seat != nil {
+			s := seats[*t.Seat]
+			shown.TicketID, shown.Section, shown.Row, shown.Label = s.TicketID, s.Section, s.Row, s.Label
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+func (t *ticket) status() string {
+	switch {
+	case !t.Live:
+		return "void"
+	case t.Paid:
+		return "valid"
+	}
+	return "pending"
+}
+
+// receipt tells how an attempt and its booking stand. A booking that is lost
+// is the *LostError that says so.
+func (d *Desk) receipt(ctx context.Context, id, attempt string, repeated bool) (*Receipt, error) {
+	b, err := d.store.booking(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if b.State == BookingLost {
+		return nil, b.lost()
+	}
+	a, err := d.store.attempt(ctx, attempt)
+	if err != nil {
+		return nil, err
+	}
+	sale, err := d.sales.Sale(ctx, b.Event)
+	if err != nil {
+		return nil, err
+	}
+	return &Receipt{BookingID: id, Attempt: a.answer(), State: b.State, ExpiresAt: b.Deadline.Add(-sale.Terms.Grace).UTC(),
+		Total: b.Money, Repeated: repeated}, nil
+}
+
+// Confirm asks the provider about every open payment of a booking, now, and
+// shows what has come of it. *LostError when the arbiter decided against it,
+// and the errors of Booking.
+func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
+	a, err := d.Booking(ctx, id, user)
+	if err != nil {
+		return nil, err
+	}
+	if len(a.Attempts) > 0 {
+		if err := d.askOpen(ctx, id, 0); err != nil {
+			return nil, err
+		}
+		if a, err = d.Booking(ctx, id, user); err != nil {
+			return nil, err
+		}
+	}
+	switch BookingState(a.State) {
+	case BookingLost:
+		b, err := d.store.booking(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		return nil, b.lost()
+	case BookingExpired, BookingReleased:
+		return nil, seatmap.ErrHoldExpired
+	}
+	return a, nil
+}
+
+// askOpen asks about every attempt of a booking that awaits word and has not
+// been asked about for so long.
+func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) error {
+	b, err := d.store.booking(ctx, id)
+	if err != nil {
+		return err
+	}
+	all, err := d.store.attempts(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		if a.awaitsWord() && b.Now.Sub(a.Asked) >= after {
+			d.ask(ctx, a)
+		}
+	}
+	return nil
+}
+
+func (a *attempt) awaitsWord() bool {
+	return (a.State == AttemptCreated || a.State == AttemptCapturing) && !a.VoidDue
+}
+
+// Cancel gives a booking back. A payment under way is stopped at the provider
+// first. What is given back or expired already is a success; ErrFinal for what
+// is sold or lost, ErrInProgress when the payment cannot be stopped now.
+func (d *Desk) Cancel(ctx context.Context, id, user string) error {
+	event, token, ok := seatmap.ParseBookingID(id)
+	if !ok {
+		return ErrNoBooking
+	}
+	b, err := d.store.booking(ctx, id)
+	if errors.Is(err, ErrNoBooking) {
+		err := d.holds.Release(ctx, event, token, user)
+		if errors.Is(err, seatmap.ErrHoldExpired) {
+			return nil
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if b.User != user {
+		return seatmap.ErrNotYours
+	}
+	return d.cancel(ctx, b)
+}
+
+func (d *Desk) cancel(ctx context.Context, b *booking) error {
+	switch b.State {
+	case BookingReleased, BookingExpired:
+		return nil
+	case BookingHeld, BookingPaying:
+	default:
+		return ErrFinal
+	}
+	if err := d.stop(ctx, b.ID); err != nil {
+		return err
+	}
+	if err := d.store.close(ctx, b.ID, BookingReleased); err != nil {
+		var illegal *TransitionError
+		if errors.As(err, &illegal) { // it was sold or lost while we asked
+			return ErrFinal
+		}
+		return err
+	}
+	d.giveBack(ctx, b)
+	return nil
+}
+
+// stop ends every open payment of a booking at its provider. ErrInProgress
+// when one cannot be reached: the job that voids it goes on.
+func (d *Desk) stop(ctx context.Context, id string) error {
+	open, err := d.store.stop(ctx, id)
+	if err != nil {
+		return err
+	}
+	for _, a := range open {
+		if err := d.void(ctx, a.ID); err != nil {
+			d.log.WarnContext(ctx, "payment not stopped yet", "attempt", a.ID, "booking", id, "err", err)
+			return ErrInProgress
+		}
+	}
+	return nil
+}

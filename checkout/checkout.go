@@ -1,0 +1,328 @@
+// Package checkout turns a held basket into sold tickets and captured money,
+// or into neither. Postgres is the judge: one conditional UPDATE sells a seat,
+// and nothing else does.
+//
+// Two machines, and each arrow is a conditional UPDATE that names the states
+// it leaves, so nothing late overwrites anything; an arrow that does not exist
+// is a TransitionError that names both states.
+//
+//	booking          ┌──────── declined ────────┐
+//	                 ▼                          │
+//	basket ──pay──▶ held ──────── pay ──────▶ paying ──▶ sold ──▶ refunded
+//	                 │                          │          │
+//	                 ├──▶ released ◀── cancel ──┤          │ capture refused
+//	                 └──▶ expired  ◀── too late ┤          ▼
+//	                                            └──────▶ lost
+//
+//	attempt    ┌────────────▶ voided, auth_expired ◀────────┐
+//	           │                                            │
+//	        created ──────────────────────────────▶ authorized ──▶ capturing ──▶ captured ──▶ refunded
+//	           │                                            ▲          │
+//	           └─────▶ failed ─── a provider's second word ─┘          └──▶ capture_refused
+//
+// A booking has a row from its first payment on; before that it lives in its
+// basket. An attempt is one try at paying, written before the provider hears
+// of it. Whatever says that an attempt is authorised (the provider's answer, a
+// webhook, confirm, the reconciler) goes through one function, settle, and so
+// through one arbiter: it sells every seat and place of the booking or none.
+// The loser's authorisation is given back, and nothing is charged.
+//
+// While the outcome of a payment is unknown nothing here gives its seats back:
+// the hold is extended up to its cap; then the payment is cancelled at the
+// provider first, and if that finds it authorised the arbiter decides.
+//
+// The clock is Postgres's. Locks are taken in one order everywhere: event
+// (advisory; mirror and Truth only, which take no booking), booking, buyer,
+// seats ascending, areas by name.
+//
+// checkout does not know how seats are held (Holds), who sees a sale, or how a
+// provider moves money (Provider).
+package checkout
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"seatcast/seatmap"
+)
+
+// BookingState is where a booking stands.
+type BookingState string
+
+// States of a booking.
+const (
+	BookingHeld     BookingState = "held"
+	BookingPaying   BookingState = "paying"
+	BookingSold     BookingState = "sold"
+	BookingRefunded BookingState = "refunded"
+	BookingLost     BookingState = "lost"
+	BookingReleased BookingState = "released"
+	BookingExpired  BookingState = "expired"
+)
+
+// bookingMoves are the arrows of the booking machine, by the state they reach.
+var bookingMoves = map[BookingState][]BookingState{
+	BookingHeld:     {BookingPaying},
+	BookingPaying:   {BookingHeld},
+	BookingSold:     {BookingPaying},
+	BookingRefunded: {BookingSold},
+	BookingLost:     {BookingPaying, BookingSold},
+	BookingReleased: {BookingHeld, BookingPaying},
+	BookingExpired:  {BookingHeld, BookingPaying},
+}
+
+// AttemptState is where one try at paying stands.
+type AttemptState string
+
+// States of an attempt.
+const (
+	AttemptCreated        AttemptState = "created"
+	AttemptAuthorized     AttemptState = "authorized"
+	AttemptCapturing      AttemptState = "capturing"
+	AttemptCaptured       AttemptState = "captured"
+	AttemptRefunded       AttemptState = "refunded"
+	AttemptFailed         AttemptState = "failed"
+	AttemptVoided         AttemptState = "voided"
+	AttemptAuthExpired    AttemptState = "auth_expired"
+	AttemptCaptureRefused AttemptState = "capture_refused"
+)
+
+// attemptMoves are the arrows of the attempt machine, by the state they reach.
+var attemptMoves = map[AttemptState][]AttemptState{
+	AttemptAuthorized:     {AttemptCreated, AttemptFailed},
+	AttemptCapturing:      {AttemptAuthorized},
+	AttemptCaptured:       {AttemptCapturing},
+	AttemptRefunded:       {AttemptCaptured},
+	AttemptFailed:         {AttemptCreated},
+	AttemptVoided:         {AttemptCreated, AttemptAuthorized},
+	AttemptAuthExpired:    {AttemptCreated, AttemptAuthorized},
+	AttemptCaptureRefused: {AttemptCapturing},
+}
+
+// Why a booking is lost.
+const (
+	ReasonSeatsGone      = "seats_gone"      // somebody else's sale came first
+	ReasonAreaFull       = "area_full"       // the same, in an area without seats
+	ReasonAccountLimit   = "account_limit"   // the account has as many tickets as it may
+	ReasonCaptureRefused = "capture_refused" // the money was promised and then not given
+)
+
+// TransitionError is an arrow that does not exist. Nothing changed.
+type TransitionError struct {
+	Machine  string // "booking" or "attempt"
+	ID       string
+	From, To string
+}
+
+func (e *TransitionError) Error() string {
+	return fmt.Sprintf("checkout: %s %s is %s and cannot become %s", e.Machine, e.ID, e.From, e.To)
+}
+
+// LostError is the answer about a booking the arbiter decided against: nothing
+// is charged.
+type LostError struct {
+	Reason string
+	Seats  []int    // somebody else has them
+	Areas  []string // full
+}
+
+func (e *LostError) Error() string { return "checkout: booking lost: " + e.Reason }
+
+// Outcomes a caller can act on.
+var (
+	ErrNoBooking      = errors.New("checkout: no such booking")
+	ErrFinal          = errors.New("checkout: booking is over")                              // sold, lost, refunded: nothing more is paid or given back
+	ErrInProgress     = errors.New("checkout: a payment is under way")                       // and could not be stopped
+	ErrReused         = errors.New("checkout: idempotency key used for another request")     // nothing changed
+	ErrNoProvider     = errors.New("checkout: no such payment provider")                     //
+	ErrBadSignature   = errors.New("checkout: webhook signature does not match")             // or is too old
+	ErrUnknownPayment = errors.New("checkout: payment of no attempt of ours")                // nothing changed
+	ErrProvider       = errors.New("checkout: payment provider does not answer as it ought") // the outcome is unknown
+)
+
+// Holds is what checkout needs of whoever holds seats. A failure to reach its
+// store is seatmap.ErrUnavailable.
+type Holds interface {
+	// Basket returns a basket, or seatmap.ErrNoBasket.
+	Basket(ctx context.Context, event, token string) (seatmap.Basket, error)
+	// Extend moves the end of a hold to now + by + grace, never back and never
+	// beyond its cap. seatmap.ErrNoBasket, ErrNotYours, ErrHoldExpired,
+	// *seatmap.LostError.
+	Extend(ctx context.Context, event, token, user string, by, grace time.Duration) (seatmap.Basket, error)
+	// Release gives the seats of a basket back.
+	Release(ctx context.Context, event, token, user string) error
+	// Spend marks seats sold or closed, areas and baskets, whoever held them.
+	Spend(ctx context.Context, event string, m seatmap.Marks) error
+	// Restore marks seats available again.
+	Restore(ctx context.Context, event string, m seatmap.Marks) error
+}
+
+// Provider moves money. Every method may be repeated. An error means that the
+// outcome is unknown; what is known, a refusal too, is a Payment.
+type Provider interface {
+	// Name is how webhooks and rows call it.
+	Name() string
+	// Create asks for an authorisation, to be captured later. The same key
+	// answers the same payment.
+	Create(ctx context.Context, c Charge) (Payment, error)
+	// Get returns the payment as it is now.
+	Get(ctx context.Context, id string) (Payment, error)
+	// Capture takes the money of an authorised payment.
+	Capture(ctx context.Context, id string) (Payment, error)
+	// Void gives an authorisation back, or ends a payment that has no verdict
+	// yet. What can no longer be voided is returned as it is.
+	Void(ctx context.Context, id string) (Payment, error)
+	// Notice verifies a webhook over its raw body and says what it is about.
+	// ErrBadSignature.
+	Notice(header func(name string) string, body []byte) (Notice, error)
+}
+
+// Charge is what a provider is asked for.
+type Charge struct {
+	Key    string // the attempt's id: the provider's idempotency key
+	Method string // the provider's name for a card or another means; never a real card number
+	Money  seatmap.Money
+}
+
+// Payment is what a provider says of one charge.
+type Payment struct {
+	ID     string // the provider's
+	Key    string // ours
+	State  PaymentState
+	Reason string // why it failed or was refused
+}
+
+// PaymentState is where a payment stands at its provider.
+type PaymentState string
+
+// States of a payment. All but processing and authorized are final.
+const (
+	PaymentProcessing PaymentState = "processing" // no verdict yet
+	PaymentAuthorized PaymentState = "authorized"
+	PaymentCaptured   PaymentState = "captured"
+	PaymentFailed     PaymentState = "failed"  // declined
+	PaymentVoided     PaymentState = "voided"  // given back before it was captured
+	PaymentExpired    PaymentState = "expired" // the authorisation lapsed
+	PaymentRefused    PaymentState = "refused" // authorised, and then not given
+)
+
+// Notice is a webhook: that something happened to a payment. What happened is
+// asked of the provider, because notices come late, twice and out of order.
+type Notice struct {
+	Event   string // the provider's id of this notice
+	Type    string
+	Payment string // the provider's id of the payment
+}
+
+// Answer is a booking as the API shows it.
+type Answer struct {
+	seatmap.Booking
+	Reason   string          `json:"reason,omitempty"` // why it was lost
+	Lost     []string        `json:"lost,omitempty"`   // tickets of the chart that are gone
+	Tickets  []Ticket        `json:"tickets,omitempty"`
+	Attempts []AttemptAnswer `json:"attempts,omitempty"` // oldest first
+}
+
+// Ticket is one seat or place that was sold. Only a valid one lets anybody in.
+type Ticket struct {
+	ID       string `json:"id"`
+	TicketID string `json:"ticketId,omitempty"` // of the chart
+	Section  string `json:"section,omitempty"`
+	Row      string `json:"row,omitempty"`
+	Label    string `json:"label,omitempty"`
+	Area     string `json:"area,omitempty"`
+	Price    int64  `json:"price"`  // minor units
+	Status   string `json:"status"` // pending until the money is captured, then valid; or void
+}
+
+// AttemptAnswer is a try at paying as the API shows it.
+type AttemptAnswer struct {
+	ID       string       `json:"id"`
+	State    AttemptState `json:"state"`
+	Provider string       `json:"provider"`
+	Reason   string       `json:"reason,omitempty"` // why it failed
+}
+
+// PayRequest asks for a payment of a booking.
+type PayRequest struct {
+	Booking string
+	User    string // from the session
+	Method  string // the provider's name for a card
+	Key     string // the shopper's Idempotency-Key, or empty
+}
+
+// Receipt is the answer to a payment.
+type Receipt struct {
+	BookingID string        `json:"bookingId"`
+	Attempt   AttemptAnswer `json:"attempt"`
+	State     BookingState  `json:"state"`
+	ExpiresAt time.Time     `json:"expiresAt"`
+	Total     seatmap.Money `json:"total"`
+
+	Repeated bool `json:"-"` // the attempt was made by an earlier request with this key
+}
+
+// Options of New. Store, Holds, Sales and Providers are needed; of everything
+// else the zero value works.
+type Options struct {
+	Store     *Store
+	Holds     Holds
+	Sales     seatmap.Sales
+	Providers []Provider // the first one takes new payments
+	Log       *slog.Logger
+
+	AskAfter    time.Duration // an attempt without a verdict for so long is asked about; 30 s
+	ExtendAhead time.Duration // a hold under an open payment is extended when so little of it is left; 45 s
+	ExtendBy    time.Duration // by so much, grace on top; 60 s
+	Every       time.Duration // how often a worker looks for what others left undone; 1 s
+}
+
+// Desk is where bookings are paid. Any number of processes may run one over
+// the same database.
+type Desk struct {
+	store     *Store
+	holds     Holds
+	sales     seatmap.Sales
+	providers map[string]Provider
+	pays      Provider // takes new payments
+	log       *slog.Logger
+	turns     turns
+
+	askAfter, extendAhead, extendBy, every time.Duration
+}
+
+// New returns a desk. It does no I/O; Run does what happens without a request.
+func New(o Options) (*Desk, error) {
+	if o.Store == nil || o.Holds == nil || o.Sales == nil || len(o.Providers) == 0 {
+		return nil, errors.New("checkout: a desk needs a store, holds, sales and a payment provider")
+	}
+	d := &Desk{
+		store: o.Store, holds: o.Holds, sales: o.Sales,
+		providers: make(map[string]Provider, len(o.Providers)), pays: o.Providers[0],
+		log:         o.Log,
+		askAfter:    orElse(o.AskAfter, 30*time.Second),
+		extendAhead: orElse(o.ExtendAhead, 45*time.Second),
+		extendBy:    orElse(o.ExtendBy, time.Minute),
+		every:       orElse(o.Every, time.Second),
+	}
+	if d.log == nil {
+		d.log = slog.Default()
+	}
+	for _, p := range o.Providers {
+		if _, twice := d.providers[p.Name()]; twice {
+			return nil, fmt.Errorf("checkout: two payment providers are called %q", p.Name())
+		}
+		d.providers[p.Name()] = p
+	}
+	return d, nil
+}
+
+func orElse(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}

@@ -1,0 +1,228 @@
+package checkout
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatcast/seatmap"
+)
+
+// The mirror tells Redis what Postgres has decided, one way only. It reads the
+// rows marked mirror_due as they are now, under the event's lock, so a late
+// run can never put back an old truth.
+
+// lockWait bounds how long a transaction waits for the event's lock.
+const lockWait = 5 * time.Second
+
+type lockedTx struct{ event string }
+
+// underLock runs work in a transaction that holds the event's advisory lock.
+// Work that comes back here for the same event (a mirror that finds Redis cold
+// makes it be rebuilt, and that asks for the truth) runs in the transaction
+// that has the lock already.
+func (s *Store) underLock(ctx context.Context, event string, work func(context.Context, pgx.Tx) error) error {
+	if tx, ok := ctx.Value(lockedTx{event}).(pgx.Tx); ok {
+		return work(ctx, tx)
+	}
+	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, lockWait.Milliseconds()))
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast:' || $1, 0))`, event); err != nil {
+			return err
+		}
+		return work(context.WithValue(ctx, lockedTx{event}, tx), tx)
+	})
+}
+
+// Truth runs use with what Postgres says of the event now, under the event's
+// lock: no mirror runs meanwhile. It returns use's error, or
+// seatmap.ErrNoEvent.
+func (s *Store) Truth(ctx context.Context, event string, use func(context.Context, seatmap.Truth) error) error {
+	var used error
+	err := s.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
+		t, err := truth(ctx, tx, event)
+		if err != nil {
+			return err
+		}
+		used = use(ctx, t)
+		return nil
+	})
+	if used != nil {
+		return used
+	}
+	return said("read the truth of "+event, err)
+}
+
+// truth is one statement, so that all of it is of one moment, and that moment
+// is after the lock was had.
+func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) {
+	var (
+		t       seatmap.Truth
+		baskets []basketRow
+	)
+	err := tx.QueryRow(ctx, `
+		SELECT c.seats,
+			ARRAY(SELECT i FROM seats WHERE event_id = e.id AND status = 'sold' ORDER BY i),
+			ARRAY(SELECT i FROM seats WHERE event_id = e.id AND status = 'unavailable' ORDER BY i),
+			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM areas WHERE event_id = e.id),
+			(SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'user', user_id, 'seats', seats, 'areas', areas, 'quote', quote,
+					'hash', request_hash, 'first', first_held_at, 'until', deadline, 'cap', cap_at)), '[]')
+				FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp())
+		FROM events e JOIN charts c ON c.sha = e.chart_sha WHERE e.id = $1`, event).
+		Scan(&t.Seats, &t.Sold, &t.Closed, &t.Left, &baskets)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return t, seatmap.ErrNoEvent
+	}
+	for _, row := range baskets {
+		t.Baskets = append(t.Baskets, row.basket(event))
+	}
+	return t, err
+}
+
+type basketRow struct {
+	ID, User, Hash    string
+	Seats             []int
+	Areas             map[string]int
+	Quote             json.RawMessage
+	First, Until, Cap time.Time
+}
+
+func (r basketRow) basket(event string) seatmap.Basket {
+	return seatmap.Basket{Event: event, Token: r.ID[len(event)+1:], User: r.User, Seats: r.Seats, Areas: r.Areas,
+		Quote: r.Quote, Hash: r.Hash, First: r.First, Until: r.Until, Cap: r.Cap, State: seatmap.BasketHeld}
+}
+
+// due is what Redis has not been told of an event, as it is now.
+type due struct {
+	Sold, Free, Closed []int
+	Left, Taken        map[string]int // by area; Taken to see whether it is still so afterwards
+	Bookings           []string       // sold
+}
+
+func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
+	err = tx.QueryRow(ctx, `
+		WITH s AS (SELECT i, status FROM seats WHERE event_id = $1 AND mirror_due),
+			a AS (SELECT area, capacity, sold FROM areas WHERE event_id = $1 AND mirror_due)
+		SELECT ARRAY(SELECT i FROM s WHERE status = 'sold' ORDER BY i),
+			ARRAY(SELECT i FROM s WHERE status = 'available' ORDER BY i),
+			ARRAY(SELECT i FROM s WHERE status = 'unavailable' ORDER BY i),
+			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM a),
+			(SELECT coalesce(jsonb_object_agg(area, sold), '{}') FROM a),
+			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due ORDER BY id)`, event).
+		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings)
+	return d, err
+}
+
+func (d *due) nothing() bool {
+	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings) == 0
+}
+
+// tell brings Redis to what is due. Every mark is absolute, so telling twice
+// is harmless.
+func (d *due) tell(ctx context.Context, holds Holds, event string) error {
+	if len(d.Free) > 0 {
+		if err := holds.Restore(ctx, event, seatmap.Marks{Seats: d.Free}); err != nil {
+			return err
+		}
+	}
+	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings) == 0 {
+		return nil
+	}
+	m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left}
+	for _, id := range d.Bookings {
+		m.Baskets = append(m.Baskets, id[len(event)+1:])
+	}
+	return holds.Spend(ctx, event, m)
+}
+
+// told clears the marks of rows that still are what was told. A row that has
+// moved on, or that somebody is moving just now, stays due.
+func (d *due) told(ctx context.Context, tx pgx.Tx, event string) error {
+	_, err := tx.Exec(ctx, `
+		UPDATE seats SET mirror_due = false WHERE event_id = $1 AND i IN (
+			SELECT i FROM seats WHERE event_id = $1 AND mirror_due AND
+				(status = 'sold' AND i = ANY($2) OR status = 'available' AND i = ANY($3) OR status = 'unavailable' AND i = ANY($4))
+			ORDER BY i FOR UPDATE SKIP LOCKED)`, event, d.Sold, d.Free, d.Closed)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE areas SET mirror_due = false WHERE event_id = $1 AND area IN (
+			SELECT area FROM areas WHERE event_id = $1 AND mirror_due AND sold = ($2::jsonb ->> area)::int
+			ORDER BY area FOR UPDATE SKIP LOCKED)`, event, d.Taken)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE bookings SET mirror_due = false WHERE id IN (
+			SELECT id FROM bookings WHERE id = ANY($1) AND mirror_due ORDER BY id FOR UPDATE SKIP LOCKED)`, d.Bookings)
+	return err
+}
+
+// Mirror tells Redis of every change of the event it has not been told of.
+// Whoever committed one calls it at once; Run calls it for what is left.
+func (d *Desk) Mirror(ctx context.Context, event string) error {
+	done, err := d.turns.take(ctx, event)
+	if err != nil {
+		return err
+	}
+	defer done()
+	err = d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
+		what, err := readDue(ctx, tx, event)
+		if err != nil || what.nothing() {
+			return err
+		}
+		if err := what.tell(ctx, d.holds, event); err != nil {
+			return err
+		}
+		return what.told(ctx, tx, event)
+	})
+	return said("mirror "+event, err)
+}
+
+// mirrorDue returns the events Redis has not been told everything of.
+func (s *Store) mirrorDue(ctx context.Context) ([]string, error) {
+	rows, err := s.pool.Query(ctx, `
+		SELECT event_id FROM seats WHERE mirror_due
+		UNION SELECT event_id FROM areas WHERE mirror_due
+		UNION SELECT event_id FROM bookings WHERE mirror_due`)
+	if err != nil {
+		return nil, said("look for mirrors due", err)
+	}
+	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return events, said("look for mirrors due", err)
+}
+
+// turns lets one mirror of an event run at a time in this process, so that the
+// rest wait here and not each on a connection of the pool.
+type turns struct {
+	mu     sync.Mutex
+	events map[string]chan struct{} // of one: whoever is in it has the turn
+}
+
+func (t *turns) take(ctx context.Context, event string) (done func(), err error) {
+	t.mu.Lock()
+	if t.events == nil {
+		t.events = make(map[string]chan struct{})
+	}
+	turn, ok := t.events[event]
+	if !ok {
+		turn = make(chan struct{}, 1)
+		t.events[event] = turn
+	}
+	t.mu.Unlock()
+	select {
+	case turn <- struct{}{}:
+		return func() { <-turn }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

@@ -1,0 +1,296 @@
+package checkout
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"seatcast/seatmap"
+)
+
+// finishWithin bounds what is finished although the shopper has gone.
+const finishWithin = 15 * time.Second
+
+// Pay begins a payment of a booking: the hold is extended to the pay window,
+// the booking and the attempt are written, and only then does the provider
+// hear of it. What it answers goes the way of every webhook. A key that made
+// an attempt before answers that one.
+//
+// ErrNoBooking, seatmap.ErrNotYours, seatmap.ErrHoldExpired, ErrFinal,
+// ErrInProgress, ErrReused, *LostError, and seatmap.ErrUnavailable, after which
+// nothing has begun and the hold stays.
+func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
+	event, token, ok := seatmap.ParseBookingID(r.Booking)
+	if !ok {
+		return nil, ErrNoBooking
+	}
+	repeated, err := d.repeated(ctx, r)
+	if repeated != nil || err != nil {
+		return repeated, err
+	}
+	sale, err := d.sales.Sale(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	basket, err := d.holds.Extend(ctx, event, token, r.User, sale.Terms.Pay, sale.Terms.Grace)
+	if err != nil {
+		return nil, err
+	}
+	b, err := fromBasket(sale, basket)
+	if err != nil {
+		return nil, err
+	}
+	a := &attempt{ID: newID("at_"), Booking: r.Booking, State: AttemptCreated, Provider: d.pays.Name(), Method: r.Method, Hash: r.hash()}
+	a, fresh, err := d.store.begin(ctx, b, a, r.Key)
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		d.ask(ctx, a)
+	}
+	return d.receipt(context.WithoutCancel(ctx), r.Booking, a.ID, !fresh)
+}
+
+// hash is what a repeat of the request must equal.
+func (r PayRequest) hash() string {
+	sum := sha256.Sum256([]byte(r.Booking + "\x00" + r.User + "\x00" + r.Method))
+	return hex.EncodeToString(sum[:])
+}
+
+// repeated answers from the booking's row, when it has one: a repeat of an
+// earlier request, a stranger's booking, or one that can no longer be paid. It
+// also is the first word of Postgres: when that does not answer, the hold has
+// not been touched.
+func (d *Desk) repeated(ctx context.Context, r PayRequest) (*Receipt, error) {
+	b, err := d.store.booking(ctx, r.Booking)
+	if errors.Is(err, ErrNoBooking) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if b.User != r.User {
+		return nil, seatmap.ErrNotYours
+	}
+	a, err := d.store.repeat(ctx, r.Booking, r.Key, r.hash())
+	if err != nil {
+		return nil, err
+	}
+	if a != nil {
+		return d.receipt(ctx, r.Booking, a.ID, true)
+	}
+	return nil, b.over()
+}
+
+// over is why a booking can no longer be paid, or nil.
+func (b *booking) over() error {
+	switch b.State {
+	case BookingHeld, BookingPaying:
+		return nil
+	case BookingExpired, BookingReleased:
+		return seatmap.ErrHoldExpired
+	case BookingLost:
+		return b.lost()
+	}
+	return ErrFinal
+}
+
+func (b *booking) lost() *LostError {
+	return &LostError{Reason: b.Reason, Seats: b.LostSeats, Areas: b.LostAreas}
+}
+
+// quote is what the booking costs.
+func (b *booking) quote() (seatmap.Quote, error) {
+	var q seatmap.Quote
+	if err := json.Unmarshal(b.Quote, &q); err != nil {
+		return q, fmt.Errorf("quote of booking %s: %w", b.ID, err)
+	}
+	return q, nil
+}
+
+// fromBasket makes the row of a booking. The price is the one the shopper was
+// told when the basket was taken; a quote that does not add up, or is of other
+// seats than the basket, is refused.
+func fromBasket(sale *seatmap.Sale, basket seatmap.Basket) (*booking, error) {
+	b := &booking{
+		ID: seatmap.BookingID(basket.Event, basket.Token), Event: basket.Event, Token: basket.Token, User: basket.User,
+		State: BookingPaying, Seats: basket.Seats, Areas: basket.Areas, Quote: basket.Quote, Hash: basket.Hash,
+		First: basket.First, Deadline: basket.Until, Cap: basket.Cap,
+	}
+	if b.Areas == nil {
+		b.Areas = map[string]int{}
+	}
+	q, err := b.quote()
+	if err != nil {
+		return nil, err
+	}
+	b.Money = q.Total
+	if !addsUp(q, b) || q.Total.Currency != sale.Currency {
+		return nil, fmt.Errorf("quote of booking %s is not of its seats or does not add up", b.ID)
+	}
+	return b, nil
+}
+
+func addsUp(q seatmap.Quote, b *booking) bool {
+	var (
+		sum   int64
+		seats []int
+		areas = map[string]int{}
+	)
+	for _, s := range q.Seats {
+		seats, sum = append(seats, s.I), sum+s.Price
+	}
+	for _, a := range q.Areas {
+		areas[a.Area], sum = a.Quantity, sum+a.Price*int64(a.Quantity)
+	}
+	for area, places := range b.Areas {
+		if areas[area] != places {
+			return false
+		}
+	}
+	return slices.Equal(seats, b.Seats) && len(areas) == len(b.Areas) && sum == q.Total.Amount
+}
+
+// ask asks the provider about an attempt (for the first time, for the payment
+// itself) and settles what it says. When the shopper leaves meanwhile it goes
+// on. What fails is logged: the reconciler asks again.
+func (d *Desk) ask(ctx context.Context, a *attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	p, err := d.payment(ctx, a)
+	if err == nil {
+		err = d.settle(ctx, a.Provider, p, nil)
+	}
+	if err != nil {
+		d.log.WarnContext(ctx, "no verdict on a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
+	}
+}
+
+// payment returns the provider's word on an attempt. One whose first answer
+// was lost is created again: the key makes that the same payment.
+func (d *Desk) payment(ctx context.Context, a *attempt) (Payment, error) {
+	provider, err := d.provider(a.Provider)
+	if err != nil {
+		return Payment{}, err
+	}
+	if a.Ref != "" {
+		return provider.Get(ctx, a.Ref)
+	}
+	return provider.Create(ctx, Charge{Key: a.ID, Method: a.Method, Money: a.Money})
+}
+
+func (d *Desk) provider(name string) (Provider, error) {
+	p, ok := d.providers[name]
+	if !ok {
+		return nil, fmt.Errorf("%w: %q", ErrNoProvider, name)
+	}
+	return p, nil
+}
+
+// settle runs what a provider says through the machines and the arbiter, and
+// then does what follows a commit. Following it up may fail: the workers see
+// what is left.
+func (d *Desk) settle(ctx context.Context, provider string, p Payment, n *Notice) error {
+	out, err := d.store.settle(ctx, provider, p, n)
+	if err != nil {
+		return err
+	}
+	if out.mirror {
+		if err := d.Mirror(ctx, out.booking.Event); err != nil {
+			d.log.WarnContext(ctx, "mirror left to the workers", "event", out.booking.Event, "err", err)
+		}
+	}
+	if out.release {
+		d.giveBack(ctx, out.booking)
+	}
+	return nil
+}
+
+// giveBack releases the hold of a booking that is over. A hold that cannot be
+// reached ends by itself.
+func (d *Desk) giveBack(ctx context.Context, b *booking) {
+	err := d.holds.Release(ctx, b.Event, b.Token, b.User)
+	if err != nil && !gone(err) {
+		d.log.WarnContext(ctx, "hold left to lapse", "booking", b.ID, "err", err)
+	}
+}
+
+// gone says that there is nothing left to give back.
+func gone(err error) bool {
+	return errors.Is(err, seatmap.ErrNoBasket) || errors.Is(err, seatmap.ErrHoldExpired)
+}
+
+// capture takes the money of a sold booking.
+func (d *Desk) capture(ctx context.Context, id string) error {
+	a, err := d.store.attempt(ctx, id)
+	if err != nil || a.State != AttemptCapturing {
+		return err
+	}
+	provider, err := d.provider(a.Provider)
+	if err != nil {
+		return err
+	}
+	p, err := provider.Capture(ctx, a.Ref)
+	if err != nil {
+		return err
+	}
+	if p.State == PaymentAuthorized || p.State == PaymentProcessing {
+		return fmt.Errorf("capture %s: %w: still %s", id, ErrProvider, p.State)
+	}
+	return d.settle(ctx, a.Provider, p, nil)
+}
+
+// void gives the authorisation of an attempt back, or ends a payment without a
+// verdict.
+func (d *Desk) void(ctx context.Context, id string) error {
+	a, err := d.store.attempt(ctx, id)
+	if err != nil || !a.VoidDue {
+		return err
+	}
+	if a.Ref == "" { // the provider's name for it was never heard
+		p, err := d.payment(ctx, a)
+		if err != nil {
+			return err
+		}
+		a.Ref = p.ID
+	}
+	provider, err := d.provider(a.Provider)
+	if err != nil {
+		return err
+	}
+	p, err := provider.Void(ctx, a.Ref)
+	if err != nil {
+		return err
+	}
+	if p.State == PaymentAuthorized || p.State == PaymentProcessing {
+		return fmt.Errorf("void %s: %w: still %s", id, ErrProvider, p.State)
+	}
+	return d.settle(ctx, a.Provider, p, nil)
+}
+
+// Webhook takes a provider's notice in. The payment is fetched from the
+// provider, whatever the notice says of it. An error means: send it again.
+// ErrNoProvider, ErrBadSignature; ErrUnknownPayment for a payment that is none
+// of ours, which need not be sent again.
+func (d *Desk) Webhook(ctx context.Context, provider string, header func(string) string, body []byte) error {
+	from, err := d.provider(provider)
+	if err != nil {
+		return err
+	}
+	n, err := from.Notice(header, body)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	defer cancel()
+	p, err := from.Get(ctx, n.Payment)
+	if err != nil {
+		return err
+	}
+	return d.settle(ctx, provider, p, &n)
+}

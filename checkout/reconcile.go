@@ -1,0 +1,148 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"seatcast/seatmap"
+)
+
+// Run does what happens without a request, until ctx ends: jobs, bookings
+// whose time has come, mirrors that whoever owed them left undone. Every
+// worker runs it; none leads. It returns after all it started has.
+func (d *Desk) Run(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return d.work(ctx) })
+	g.Go(func() error { return d.repeat(ctx, "mirror", d.mirrorAll) })
+	g.Go(func() error { return d.repeat(ctx, "sweep", d.sweep) })
+	return g.Wait()
+}
+
+// repeat runs one round after the other. A round that fails is logged, and
+// tried again with the next.
+func (d *Desk) repeat(ctx context.Context, name string, round func(context.Context) error) error {
+	tick := time.NewTicker(d.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := round(ctx); err != nil && ctx.Err() == nil {
+			d.log.ErrorContext(ctx, "round failed", "of", name, "err", err)
+		}
+	}
+}
+
+func (d *Desk) mirrorAll(ctx context.Context) error {
+	events, err := d.store.mirrorDue(ctx)
+	if err != nil {
+		return err
+	}
+	var all error
+	for _, event := range events {
+		all = errors.Join(all, d.Mirror(ctx, event))
+	}
+	return all
+}
+
+// sweep queues the reconciler for every booking that needs it.
+func (d *Desk) sweep(ctx context.Context) error {
+	ids, err := d.store.overdue(ctx, d.askAfter, d.extendAhead)
+	if err != nil {
+		return err
+	}
+	return d.store.requireReconcile(ctx, ids)
+}
+
+// reconcile brings a booking on whose time has come: attempts without a
+// verdict are asked about; while one is open the hold is extended up to its
+// cap; then the payment is stopped and the booking expires.
+func (d *Desk) reconcile(ctx context.Context, id string) error {
+	b, err := d.store.booking(ctx, id)
+	if err != nil {
+		return err
+	}
+	after := d.askAfter
+	if !b.Deadline.After(b.Now) {
+		after = 0 // before the end, ask: what is authorised by now the arbiter decides
+	}
+	if err := d.askOpen(ctx, id, after); err != nil {
+		return err
+	}
+	if b, err = d.store.booking(ctx, id); err != nil {
+		return err
+	}
+	switch {
+	case b.State == BookingHeld && !b.Deadline.After(b.Now):
+		return d.expire(ctx, b)
+	case b.State == BookingPaying:
+		return d.await(ctx, b)
+	}
+	return nil
+}
+
+// await keeps the hold of a booking under payment alive, or ends both.
+func (d *Desk) await(ctx context.Context, b *booking) error {
+	if b.Deadline.Sub(b.Now) > d.extendAhead {
+		return nil
+	}
+	if b.Deadline.Before(b.Cap) && b.Now.Before(b.Cap) {
+		until, err := d.extend(ctx, b)
+		if err == nil {
+			b.Deadline = until
+		} else if !endOfHold(err) {
+			return err // the store of holds is away: that is no reason to give up a payment
+		}
+	}
+	if b.Deadline.After(b.Now) {
+		return nil
+	}
+	if err := d.stop(ctx, b.ID); err != nil {
+		return err
+	}
+	return d.expire(ctx, b)
+}
+
+func (d *Desk) extend(ctx context.Context, b *booking) (time.Time, error) {
+	sale, err := d.sales.Sale(ctx, b.Event)
+	if err != nil {
+		return time.Time{}, err
+	}
+	basket, err := d.holds.Extend(ctx, b.Event, b.Token, b.User, d.extendBy, sale.Terms.Grace)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return basket.Until, d.store.extended(ctx, b.ID, basket.Until)
+}
+
+// endOfHold says that a hold cannot be extended any more.
+func endOfHold(err error) bool {
+	var lost *seatmap.LostError
+	return gone(err) || errors.As(err, &lost)
+}
+
+// expire ends a booking whose deadline is behind, unless its owner has
+// extended the hold meanwhile. When it came to be sold instead, it is sold.
+func (d *Desk) expire(ctx context.Context, b *booking) error {
+	basket, err := d.holds.Basket(ctx, b.Event, b.Token)
+	switch {
+	case err == nil && basket.State == seatmap.BasketHeld && basket.Until.After(b.Deadline):
+		return d.store.extended(ctx, b.ID, basket.Until)
+	case err != nil && !gone(err):
+		return err
+	}
+	err = d.store.close(ctx, b.ID, BookingExpired)
+	var illegal *TransitionError
+	if errors.As(err, &illegal) {
+		return nil
+	}
+	if err == nil {
+		d.giveBack(ctx, b)
+	}
+	return err
+}

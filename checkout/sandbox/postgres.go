@@ -1,0 +1,138 @@
+package sandbox
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"seatcast/checkout"
+)
+
+// Pool is where the books are kept.
+type Pool = *pgxpool.Pool
+
+// books are the sandbox's ledger: what is in them is what happened to the
+// money.
+type books struct{ pool *pgxpool.Pool }
+
+const entryColumns = `id, idempotency_key, card, currency, amount, state, reason`
+
+func scanEntry(row pgx.Row) (e entry, err error) {
+	err = row.Scan(&e.ID, &e.Key, &e.Card, &e.Currency, &e.Amount, &e.State, &e.Reason)
+	return e, err
+}
+
+// open enters a payment, or returns the one its key has entered before. In a
+// state of processing it is decided after so long.
+func (b books) open(ctx context.Context, e entry, in time.Duration) (got entry, fresh bool, err error) {
+	e.ID = "pay_" + strings.ToLower(rand.Text())
+	err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		got, err = scanEntry(tx.QueryRow(ctx, `
+			INSERT INTO sandbox_payments (id, idempotency_key, card, currency, amount, state, reason, decide_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $6 = 'processing' THEN now() + $8::interval END)
+			ON CONFLICT (idempotency_key) DO NOTHING RETURNING `+entryColumns,
+			e.ID, e.Key, e.Card, e.Currency, e.Amount, e.State, e.Reason, in))
+		if errors.Is(err, pgx.ErrNoRows) {
+			got, err = scanEntry(tx.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE idempotency_key = $1`, e.Key))
+			return err
+		}
+		if err != nil {
+			return err
+		}
+		fresh = true
+		if got.State == checkout.PaymentProcessing || got.Card == CardEarly { // the early one is sent by hand
+			return nil
+		}
+		return announce(ctx, tx, got)
+	})
+	return got, fresh, err
+}
+
+// entry returns a payment as it stands.
+func (b books) entry(ctx context.Context, id string) (entry, error) {
+	return scanEntry(b.pool.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE id = $1`, id))
+}
+
+// decide approves the payments whose time has come: one, or every one.
+func (b books) decide(ctx context.Context, id string) error {
+	return b.step(ctx, `
+		UPDATE sandbox_payments SET state = 'authorized', updated_at = now() WHERE id IN (
+			SELECT id FROM sandbox_payments WHERE state = 'processing' AND decide_at <= now() AND ($1 = '' OR id = $1)
+			FOR UPDATE SKIP LOCKED)
+		RETURNING `+entryColumns, id)
+}
+
+func (b books) capture(ctx context.Context, id string) error {
+	return b.step(ctx, `
+		UPDATE sandbox_payments SET state = CASE WHEN card = $2 THEN 'refused' ELSE 'captured' END,
+			reason = CASE WHEN card = $2 THEN 'capture_declined' ELSE '' END, updated_at = now()
+		WHERE id = $1 AND state = 'authorized' RETURNING `+entryColumns, id, CardRefused)
+}
+
+func (b books) void(ctx context.Context, id string) error {
+	return b.step(ctx, `
+		UPDATE sandbox_payments SET state = 'voided', updated_at = now()
+		WHERE id = $1 AND state IN ('processing', 'authorized') RETURNING `+entryColumns, id)
+}
+
+// step runs a change of state and announces what it changed, together.
+func (b books) step(ctx context.Context, sql string, args ...any) error {
+	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		changed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (entry, error) { return scanEntry(row) })
+		if err != nil {
+			return err
+		}
+		for _, e := range changed {
+			if err := announce(ctx, tx, e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func announce(ctx context.Context, tx pgx.Tx, e entry) error {
+	for range webhooks(e.Card) {
+		_, err := tx.Exec(ctx, `INSERT INTO sandbox_webhooks (event_id, payment_id, type) VALUES ($1, $2, $3)`,
+			eventID(e.ID, e.State), e.ID, kind(e.State))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// dueWebhook is a webhook to be sent now.
+type dueWebhook struct {
+	row int64
+	notice
+}
+
+// claim takes webhooks that are due. Each becomes due again after 1, 2, 4 …
+// 60 s, whatever happens to the process that took it.
+func (b books) claim(ctx context.Context, limit int) ([]dueWebhook, error) {
+	rows, err := b.pool.Query(ctx, `
+		UPDATE sandbox_webhooks SET tries = tries + 1, due_at = now() + least(60, 2 ^ least(tries, 6)) * interval '1 second'
+		WHERE id IN (SELECT id FROM sandbox_webhooks WHERE sent_at IS NULL AND due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+		RETURNING id, event_id, payment_id, type`, limit)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d dueWebhook, err error) {
+		return d, row.Scan(&d.row, &d.ID, &d.Payment, &d.Type)
+	})
+}
+
+func (b books) sent(ctx context.Context, row int64) error {
+	_, err := b.pool.Exec(ctx, `UPDATE sandbox_webhooks SET sent_at = now() WHERE id = $1`, row)
+	return err
+}

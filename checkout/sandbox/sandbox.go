@@ -1,0 +1,322 @@
+// Package sandbox is a payment provider that moves no money: built in, for
+// demos, tests and the first day of an operator. It behaves like a real one
+// where real ones hurt. Which card is used decides how (Cards).
+//
+// Its books are tables of its own in Postgres, and only it reads or writes
+// them: any number of processes may be the sandbox at once. Its webhooks
+// really travel over HTTP, signed, and are sent again, less and less often,
+// until somebody answers 2xx.
+//
+//	processing ──▶ authorized ──▶ captured
+//	     │             ├─────────▶ refused   (CardRefused)
+//	     ├─────────────┴─────────▶ voided
+//	     └──▶ failed
+package sandbox
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"seatcast/checkout"
+)
+
+// Name is what the provider is called in rows and in the path of its webhook.
+const Name = "sandbox"
+
+// SignatureHeader carries t=<Unix seconds>,v1=<HMAC-SHA256 of "t.body" in hex>.
+const SignatureHeader = "Sandbox-Signature"
+
+// tolerance is how far the time of a signature may be from ours.
+const tolerance = 5 * time.Minute
+
+// Card is a card number and how it behaves.
+type Card struct {
+	Number string `json:"number"`
+	Does   string `json:"does"`
+}
+
+// Numbers of cards. Each passes a Luhn check; none is anybody's.
+const (
+	CardApprove   = "4242424242424242"
+	CardDecline   = "4000000000000002"
+	CardSlow      = "4000000000003220"
+	CardDuplicate = "4000000000000259"
+	CardEarly     = "4000000000000341"
+	CardLost      = "4000000000000127"
+	CardLate      = "4000000000000069"
+	CardRefused   = "4000000000000119"
+)
+
+// Cards lists every card. Any other number is declined.
+var Cards = []Card{
+	{CardApprove, "is approved at once"},
+	{CardDecline, "is declined at once; the seats stay held"},
+	{CardSlow, "takes a few seconds, as a bank that asks its customer does; the verdict comes by webhook"},
+	{CardDuplicate, "is approved at once; every webhook is sent twice"},
+	{CardEarly, "is approved; the webhook arrives before the answer to the payment"},
+	{CardLost, "takes a few seconds; no webhook is ever sent"},
+	{CardLate, "is approved long after the hold has ended"},
+	{CardRefused, "is approved at once; taking the money is refused"},
+}
+
+// Options of New. Pool, URL and Secret are needed; of everything else the zero
+// value works.
+type Options struct {
+	Pool   Pool
+	URL    string // where webhooks are sent
+	Secret string // what they are signed with
+	Log    *slog.Logger
+
+	Delay time.Duration // what CardSlow and CardLost take; 3 s
+	Late  time.Duration // what CardLate takes; 25 min
+	Every time.Duration // how often Run looks for what is due; 200 ms
+}
+
+// Sandbox is a checkout.Provider.
+type Sandbox struct {
+	books  books
+	url    string
+	secret []byte
+	log    *slog.Logger
+
+	delay, late, every time.Duration
+}
+
+var _ checkout.Provider = (*Sandbox)(nil)
+
+// New returns the provider. It does no I/O; Run gives the slow cards their
+// verdicts and sends the webhooks.
+func New(o Options) *Sandbox {
+	s := &Sandbox{books: books{o.Pool}, url: o.URL, secret: []byte(o.Secret), log: o.Log,
+		delay: orElse(o.Delay, 3*time.Second), late: orElse(o.Late, 25*time.Minute), every: orElse(o.Every, 200*time.Millisecond)}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	return s
+}
+
+func orElse(d, otherwise time.Duration) time.Duration {
+	if d > 0 {
+		return d
+	}
+	return otherwise
+}
+
+// Name implements checkout.Provider.
+func (s *Sandbox) Name() string { return Name }
+
+// Create implements checkout.Provider. The same key with another amount or
+// card is an error.
+func (s *Sandbox) Create(ctx context.Context, c checkout.Charge) (checkout.Payment, error) {
+	state, reason, in := s.verdict(c.Method)
+	e, fresh, err := s.books.open(ctx, entry{Key: c.Key, Card: c.Method, Amount: c.Money.Amount, Currency: c.Money.Currency,
+		State: state, Reason: reason}, in)
+	if err != nil {
+		return checkout.Payment{}, fmt.Errorf("sandbox: create: %w", err)
+	}
+	if e.Card != c.Method || e.Amount != c.Money.Amount || e.Currency != c.Money.Currency {
+		return checkout.Payment{}, fmt.Errorf("sandbox: create: key %s was used for another charge", c.Key)
+	}
+	if fresh && e.Card == CardEarly {
+		if err := s.send(ctx, notice{ID: eventID(e.ID, e.State), Payment: e.ID, Type: kind(e.State)}); err != nil {
+			s.log.WarnContext(ctx, "sandbox: early webhook", "payment", e.ID, "err", err)
+		}
+	}
+	return e.payment(), nil
+}
+
+// verdict says how a card begins, and in what time it is approved if not now.
+func (s *Sandbox) verdict(card string) (state checkout.PaymentState, reason string, in time.Duration) {
+	switch card {
+	case CardApprove, CardDuplicate, CardEarly, CardRefused:
+		return checkout.PaymentAuthorized, "", 0
+	case CardSlow, CardLost:
+		return checkout.PaymentProcessing, "", s.delay
+	case CardLate:
+		return checkout.PaymentProcessing, "", s.late
+	case CardDecline:
+		return checkout.PaymentFailed, "card_declined", 0
+	}
+	return checkout.PaymentFailed, "unknown_card", 0
+}
+
+// webhooks says how often the webhook about a step of a payment is sent.
+func webhooks(card string) int {
+	switch card {
+	case CardLost:
+		return 0
+	case CardDuplicate:
+		return 2
+	}
+	return 1
+}
+
+// Get implements checkout.Provider.
+func (s *Sandbox) Get(ctx context.Context, id string) (checkout.Payment, error) {
+	if err := s.books.decide(ctx, id); err != nil {
+		return checkout.Payment{}, fmt.Errorf("sandbox: get: %w", err)
+	}
+	return s.get(ctx, id)
+}
+
+func (s *Sandbox) get(ctx context.Context, id string) (checkout.Payment, error) {
+	e, err := s.books.entry(ctx, id)
+	if err != nil {
+		return checkout.Payment{}, fmt.Errorf("sandbox: get: %w", err)
+	}
+	return e.payment(), nil
+}
+
+// Capture implements checkout.Provider.
+func (s *Sandbox) Capture(ctx context.Context, id string) (checkout.Payment, error) {
+	if err := s.books.capture(ctx, id); err != nil {
+		return checkout.Payment{}, fmt.Errorf("sandbox: capture: %w", err)
+	}
+	return s.get(ctx, id)
+}
+
+// Void implements checkout.Provider.
+func (s *Sandbox) Void(ctx context.Context, id string) (checkout.Payment, error) {
+	if err := s.books.void(ctx, id); err != nil {
+		return checkout.Payment{}, fmt.Errorf("sandbox: void: %w", err)
+	}
+	return s.get(ctx, id)
+}
+
+// entry is one payment in the books.
+type entry struct {
+	ID, Key, Card, Currency string
+	Amount                  int64
+	State                   checkout.PaymentState
+	Reason                  string
+}
+
+func (e *entry) payment() checkout.Payment {
+	return checkout.Payment{ID: e.ID, Key: e.Key, State: e.State, Reason: e.Reason}
+}
+
+// notice is the body of a webhook.
+type notice struct {
+	ID      string `json:"id"`
+	Type    string `json:"type"`
+	Payment string `json:"payment"`
+}
+
+func kind(s checkout.PaymentState) string { return "payment." + string(s) }
+
+// eventID names the one step a payment takes into a state.
+func eventID(payment string, s checkout.PaymentState) string {
+	return "evt_" + payment + "_" + string(s)
+}
+
+// Notice implements checkout.Provider.
+func (s *Sandbox) Notice(header func(string) string, body []byte) (checkout.Notice, error) {
+	if err := s.verify(header(SignatureHeader), body, time.Now()); err != nil {
+		return checkout.Notice{}, fmt.Errorf("%w: %w", checkout.ErrBadSignature, err)
+	}
+	var n notice
+	if err := json.Unmarshal(body, &n); err != nil || n.ID == "" || n.Payment == "" {
+		return checkout.Notice{}, fmt.Errorf("%w: the body is not a notice", checkout.ErrBadSignature)
+	}
+	return checkout.Notice{Event: n.ID, Type: n.Type, Payment: n.Payment}, nil
+}
+
+// Sign returns the signature header of a body sent at a time.
+func Sign(secret, body []byte, at time.Time) string {
+	t := strconv.FormatInt(at.Unix(), 10)
+	return "t=" + t + ",v1=" + hex.EncodeToString(mac(secret, t, body))
+}
+
+func mac(secret []byte, t string, body []byte) []byte {
+	m := hmac.New(sha256.New, secret)
+	m.Write([]byte(t + "."))
+	m.Write(body)
+	return m.Sum(nil)
+}
+
+// verify accepts any of several v1 signatures: two are sent while a secret is
+// being replaced.
+func (s *Sandbox) verify(signature string, body []byte, now time.Time) error {
+	var t string
+	var sums [][]byte
+	for part := range strings.SplitSeq(signature, ",") {
+		switch name, value, _ := strings.Cut(part, "="); name {
+		case "t":
+			t = value
+		case "v1":
+			if sum, err := hex.DecodeString(value); err == nil {
+				sums = append(sums, sum)
+			}
+		}
+	}
+	sent, err := strconv.ParseInt(t, 10, 64)
+	if err != nil {
+		return errors.New("no time in it")
+	}
+	if age := now.Sub(time.Unix(sent, 0)); age.Abs() > tolerance {
+		return fmt.Errorf("signed %s ago", age.Round(time.Second))
+	}
+	want := mac(s.secret, t, body)
+	for _, sum := range sums {
+		if hmac.Equal(sum, want) {
+			return nil
+		}
+	}
+	return errors.New("no signature in it is ours")
+}
+
+// Bounds of Run: how many webhooks are sent at the same time, and how long one
+// may take.
+const (
+	senders     = 8
+	sendTimeout = 5 * time.Second
+)
+
+// Run gives verdicts and sends webhooks until ctx ends.
+func (s *Sandbox) Run(ctx context.Context) error {
+	tick := time.NewTicker(s.every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		if err := s.round(ctx); err != nil && ctx.Err() == nil {
+			s.log.ErrorContext(ctx, "sandbox: round failed", "err", err)
+		}
+	}
+}
+
+func (s *Sandbox) round(ctx context.Context) error {
+	if err := s.books.decide(ctx, ""); err != nil {
+		return err
+	}
+	due, err := s.books.claim(ctx, 4*senders)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(senders)
+	for _, d := range due {
+		g.Go(func() error {
+			if err := s.send(ctx, d.notice); err != nil {
+				s.log.WarnContext(ctx, "sandbox: webhook will be sent again", "payment", d.Payment, "type", d.Type, "err", err)
+				return nil
+			}
+			return s.books.sent(ctx, d.row)
+		})
+	}
+	return g.Wait()
+}
