@@ -64,7 +64,10 @@ func (h *Home) Redis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		}
 		r.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	return r, r.start(ctx, h, o, port)
+	if err := r.start(ctx, h, o, port); err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 func (r *Redis) start(ctx context.Context, h *Home, o RedisOptions, port int) error {
