@@ -1,0 +1,218 @@
+package hub
+
+import (
+	"sync"
+)
+
+// room is what a topic is inside: the state everybody watches: no network, no clock.
+type room struct {
+	name  string
+	shots flight
+
+	mu      sync.RWMutex
+	ring    ring
+	last    int64            // number of the newest frame, or of the snapshot that reset it; 0 before the first
+	epoch   uint64           // resets so far
+	reset   *frame           // the word that told of the last one
+	notice  *frame           // what was said last outside the numbers
+	noticed uint64           // how often
+	lasting bool             // newcomers are told too
+	ended   bool             // nothing will be published any more
+	members map[*session]int // and how many cursors each has here
+}
+
+func newRoom(name string, ringSize int) *room {
+	return &room{name: name, ring: newRing(ringSize), members: make(map[*session]int)}
+}
+
+// cursor is where one session stands in one topic. It belongs to the
+// goroutine that writes the session.
+type cursor struct {
+	room    *room
+	at      uint64 // offset of the next frame to look at
+	n       int64  // number the watcher holds, or claims to
+	claimed bool   // n is what the client said and this topic does not know
+	owed    bool   // a snapshot, before any frame
+	fell    int    // times it fell off the ring since it last caught up
+	epoch   uint64
+	noticed uint64
+	hello   []byte // still to be sent, first of all
+	wait    patience
+}
+
+// join places a session that holds number since; 0 holds nothing.
+func (r *room) join(s *session, since int64) *cursor {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.members[s]++
+	c := &cursor{room: r, n: since, at: r.ring.head, epoch: r.epoch, noticed: r.noticed}
+	if r.lasting {
+		c.noticed--
+	}
+	if since > 0 && since == r.last {
+		return c
+	}
+	if off, ok := r.ring.find(since); ok && since > 0 {
+		c.at = off
+		return c
+	}
+	c.owed, c.claimed = true, since > 0
+	return c
+}
+
+// leave reports whether the topic is now of no use: nobody watches it and it
+// has no frames.
+func (r *room) leave(s *session) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.members[s]--; r.members[s] == 0 {
+		delete(r.members, s)
+	}
+	return len(r.members) == 0 && r.last == 0 && r.noticed == 0
+}
+
+// publish appends a frame. A frame that does not follow the last one empties
+// the ring, so that everybody who has not its prev is owed a snapshot.
+func (r *room) publish(f *frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if f.n <= r.last {
+		return
+	}
+	if f.prev != r.last {
+		r.ring.clear()
+	}
+	r.ring.push(f)
+	r.last = f.n
+	r.wakeLocked()
+}
+
+// restart forgets every number: word is told to all, and snapshot is what
+// they get next.
+func (r *room) restart(word, snapshot *frame) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ring.clear()
+	r.epoch++
+	r.reset = word
+	r.last = snapshot.n
+	r.shots.put(r.epoch, snapshot)
+	r.wakeLocked()
+}
+
+// tell says something outside the numbers, to newcomers too while lasting.
+func (r *room) tell(word *frame, lasting bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.notice, r.lasting = word, lasting
+	r.noticed++
+	r.wakeLocked()
+}
+
+func (r *room) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	r.wakeLocked()
+}
+
+func (r *room) wakeLocked() {
+	for s := range r.members {
+		s.rouse()
+	}
+}
+
+// position returns what a snapshot taken from now on must reach.
+func (r *room) position() (last int64, epoch uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.last, r.epoch
+}
+
+// due says what a cursor needs next.
+type due int
+
+const (
+	dueNothing  due = iota
+	dueFrame        // write the frame; the cursor has moved past it
+	dueSnapshot     // find a snapshot no older than the cursor
+	dueEnd          // the topic has ended
+)
+
+// next moves c by one step.
+func (r *room) next(c *cursor) (due, *frame) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	switch {
+	case r.ended:
+		return dueEnd, nil
+	case c.epoch != r.epoch:
+		c.restart(r.epoch)
+		return dueFrame, r.reset
+	case c.noticed != r.noticed:
+		c.noticed = r.noticed
+		return dueFrame, r.notice
+	case c.owed:
+		return dueSnapshot, nil
+	}
+	return r.followLocked(c)
+}
+
+func (r *room) followLocked(c *cursor) (due, *frame) {
+	if c.at < r.ring.tail {
+		c.owed = true
+		c.fell++
+		return dueSnapshot, nil
+	}
+	for c.at < r.ring.head {
+		f := r.ring.at(c.at)
+		if f.n > c.n && f.prev > c.n {
+			c.owed = true
+			return dueSnapshot, nil
+		}
+		c.at++
+		if f.n > c.n {
+			c.n = f.n
+			return dueFrame, f
+		}
+	}
+	c.fell = 0
+	return dueNothing, nil
+}
+
+func (c *cursor) restart(epoch uint64) {
+	c.epoch = epoch
+	c.n, c.owed, c.claimed, c.fell = 0, true, false, 0
+}
+
+// accept takes a snapshot the cursor is owed, unless it would go back in time.
+// What the ring still holds above it follows.
+func (r *room) accept(c *cursor, f *frame, epoch uint64) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	if epoch != c.epoch || f.n < c.n {
+		return false
+	}
+	c.n, c.owed, c.claimed = f.n, false, false
+	c.at = r.ring.tail
+	if off, ok := r.ring.find(f.n); ok {
+		c.at = off
+	}
+	return true
+}
+
+// disown takes from a cursor the number its client claimed.
+func (r *room) disown(c *cursor) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	c.restart(r.epoch)
+}
+
+// holds is the number the watcher truly has: 0 while it is owed a snapshot it
+// cannot do without.
+func (c *cursor) holds() int64 {
+	if c.claimed {
+		return 0
+	}
+	return c.n
+}

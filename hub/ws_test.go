@@ -1,0 +1,249 @@
+package hub_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"seatcast/hub"
+)
+
+// socket is a client over a real connection.
+type socket struct {
+	tb   testing.TB
+	conn *websocket.Conn
+}
+
+// serve runs a hub on a loopback port until the test ends.
+func serve(tb testing.TB, o hub.Options) (*hub.Hub, string) {
+	tb.Helper()
+	h := hub.New(o)
+	mux := http.NewServeMux()
+	mux.HandleFunc("/live", func(w http.ResponseWriter, r *http.Request) {
+		if err := h.Serve(w, r, topic); err != nil {
+			tb.Error(err)
+		}
+	})
+	mux.HandleFunc("/ws", func(w http.ResponseWriter, r *http.Request) { h.ServeWS(w, r, allow) })
+	server := httptest.NewServer(mux)
+	tb.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		if err := h.Drain(ctx); err != nil {
+			tb.Error(err)
+		}
+		server.Close()
+		server.Client().CloseIdleConnections()
+	})
+	return h, server.URL
+}
+
+func allow(_ context.Context, name string) (code, detail string) {
+	if !strings.HasPrefix(name, "seatmap/") {
+		return "unknown_topic", "there is no topic of this name"
+	}
+	return "", ""
+}
+
+func dial(tb testing.TB, url string, o *websocket.DialOptions) *socket {
+	tb.Helper()
+	conn, resp, err := websocket.Dial(tb.Context(), url+"/ws", o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if resp.Body != nil {
+		_ = resp.Body.Close()
+	}
+	conn.SetReadLimit(1 << 20)
+	tb.Cleanup(func() { _ = conn.CloseNow() })
+	return &socket{tb, conn}
+}
+
+func offer() *websocket.DialOptions {
+	return &websocket.DialOptions{Subprotocols: []string{hub.Subprotocol}}
+}
+
+func (s *socket) send(text string) {
+	s.tb.Helper()
+	if err := s.conn.Write(s.tb.Context(), websocket.MessageText, []byte(text)); err != nil {
+		s.tb.Fatal(err)
+	}
+}
+
+// next is the next message, or the error that ended the socket.
+func (s *socket) next() (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(s.tb.Context(), 5*time.Second)
+	defer cancel()
+	_, b, err := s.conn.Read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, b)
+	}
+	return m, nil
+}
+
+// expect reads messages and compares them as "type topic n-or-code".
+func (s *socket) expect(want ...string) {
+	s.tb.Helper()
+	for _, want := range want {
+		m, err := s.next()
+		if err != nil {
+			s.tb.Fatalf("%v, want %s", err, want)
+		}
+		last := m["n"]
+		if m["type"] == "error" {
+			last = m["code"]
+		}
+		if got := fmt.Sprint(m["type"], " ", m["topic"], " ", last); got != want {
+			s.tb.Fatalf("got %s (%v), want %s", got, m, want)
+		}
+	}
+}
+
+// closed reads until the socket ends and returns its close code.
+func (s *socket) closed() websocket.CloseError {
+	s.tb.Helper()
+	for {
+		if _, err := s.next(); err != nil {
+			var ce websocket.CloseError
+			if code := websocket.CloseStatus(err); code < 0 {
+				s.tb.Fatalf("ended with %v, want a close code", err)
+			} else if !asClose(err, &ce) {
+				s.tb.Fatal(err)
+			}
+			return ce
+		}
+	}
+}
+
+func TestOneSocketCarriesManyTopics(t *testing.T) {
+	src := &truth{n: 3}
+	h, url := serve(t, hub.Options{Source: src})
+	s := dial(t, url, offer())
+	s.send(`{"sub":"seatmap/derby"}`)
+	s.expect("hello seatmap/derby 3", "snapshot seatmap/derby 3")
+	s.send(`{"sub":"seatmap/other"}`)
+	s.expect("hello seatmap/other 3", "snapshot seatmap/other 3")
+	src.step(h, 2)
+	s.expect("delta seatmap/derby 5")
+	h.Publish("seatmap/other", 3, []int64{9}, delta(3, 9))
+	s.expect("delta seatmap/other 9")
+	s.send(`{"unsub":"seatmap/derby"}`)
+	s.send(`{"sub":"queue/derby"}`) // its answer says that the unsub before it was heard
+	s.expect("error queue/derby unknown_topic")
+	src.step(h, 1)
+	h.Publish("seatmap/other", 9, []int64{10}, delta(9, 10))
+	s.expect("delta seatmap/other 10")
+	h.End("seatmap/other")
+	s.expect("error seatmap/other ended")
+	s.send(`{"sub":"seatmap/derby","since":4}`)
+	s.expect("hello seatmap/derby 6", "delta seatmap/derby 5", "delta seatmap/derby 6")
+}
+
+func TestNonsenseIsToldAndInTheEndClosed(t *testing.T) {
+	_, url := serve(t, hub.Options{Source: &truth{n: 1}, MaxTopics: 1})
+	s := dial(t, url, offer())
+	s.send(`{"sub":"seatmap/a"}`)
+	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+	s.send(`{"sub":"seatmap/b"}`)
+	s.expect("error seatmap/b too_many_topics")
+	for _, bad := range []string{`{`, `{}`, `[]`, `{"sub":7}`, `{"sub":"a","unsub":"b"}`} {
+		s.send(bad)
+		s.expect("error <nil> bad_message")
+	}
+	for range 5 {
+		s.send("nonsense")
+	}
+	if ce := s.closed(); int(ce.Code) != int(hub.CloseBadMessage) || ce.Reason != "bad_message" {
+		t.Errorf("closed with %v", ce)
+	}
+}
+
+func TestMessageOverTheLimitCloses(t *testing.T) {
+	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	s := dial(t, url, offer())
+	s.send(`{"sub":"` + strings.Repeat("x", 8000) + `"}`)
+	if ce := s.closed(); ce.Code != websocket.StatusMessageTooBig {
+		t.Errorf("closed with %v", ce)
+	}
+}
+
+func TestSubprotocolMustBeOffered(t *testing.T) {
+	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	s := dial(t, url, nil)
+	if ce := s.closed(); int(ce.Code) != int(hub.CloseProtocol) {
+		t.Errorf("closed with %v", ce)
+	}
+}
+
+func TestForeignOriginIsRefusedUnlessAllowed(t *testing.T) {
+	foreign := func() *websocket.DialOptions {
+		o := offer()
+		o.HTTPHeader = http.Header{"Origin": {"https://shop.example"}}
+		return o
+	}
+	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	conn, resp, err := websocket.Dial(t.Context(), url+"/ws", foreign())
+	if err == nil {
+		_ = conn.CloseNow()
+		t.Fatal("a foreign origin was let in")
+	}
+	if resp.StatusCode != http.StatusForbidden {
+		t.Errorf("status %d, want 403", resp.StatusCode)
+	}
+	_, url = serve(t, hub.Options{Source: &truth{n: 1}, Origins: []string{"*.example"}})
+	s := dial(t, url, foreign())
+	s.send(`{"sub":"seatmap/a"}`)
+	s.expect("hello seatmap/a 1")
+}
+
+func TestClientThatAnswersNoPingIsClosed(t *testing.T) {
+	_, url := serve(t, hub.Options{Source: &truth{n: 1}, Beat: 20 * time.Millisecond})
+	well := dial(t, url, offer())
+	well.send(`{"sub":"seatmap/a"}`)
+	well.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+	for range 6 {
+		well.expect("beat seatmap/a 1")
+	}
+	mute := offer()
+	mute.OnPingReceived = func(context.Context, []byte) bool { return false }
+	s := dial(t, url, mute)
+	s.send(`{"sub":"seatmap/a"}`)
+	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1", "beat seatmap/a 1", "beat seatmap/a 1")
+	if ce := s.closed(); int(ce.Code) != int(hub.CloseUnresponsive) || !strings.HasPrefix(ce.Reason, "unresponsive retry_ms=") {
+		t.Errorf("closed with %v", ce)
+	}
+}
+
+func TestDrainTellsSocketsWhenToComeBack(t *testing.T) {
+	h, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	s := dial(t, url, offer())
+	s.send(`{"sub":"seatmap/a"}`)
+	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+	drained := make(chan error, 1)
+	go func() { drained <- h.Drain(context.Background()) }()
+	if ce := s.closed(); int(ce.Code) != int(hub.CloseDrain) || !strings.HasPrefix(ce.Reason, "drain retry_ms=") {
+		t.Errorf("closed with %v", ce)
+	}
+	if err := <-drained; err != nil {
+		t.Error(err)
+	}
+	resp, err := http.Get(url + "/ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Errorf("after drain: %d, want 503 with Retry-After", resp.StatusCode)
+	}
+}
