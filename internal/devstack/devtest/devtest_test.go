@@ -62,7 +62,7 @@ func TestReplicaCopiesAndIsPromotedWithoutTheLostWrite(t *testing.T) {
 	}
 	eventually(t, func() bool { return r.Get(t.Context(), "seat").Val() == "held" })
 	primary.Kill()
-	if err := r.SlaveOf(t.Context(), "NO", "ONE").Err(); err != nil {
+	if err := r.ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Set(t.Context(), "seat", "sold", 0).Err(); err != nil {

@@ -1,0 +1,35 @@
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ERRCHECK    = github.com/kisielk/errcheck@v1.30.0
+
+ARGS      ?= # of demo, such as ARGS='--event theatre --crowd 50'
+TESTFLAGS ?= # of test, such as TESTFLAGS='-run TestTake -v'
+
+.DEFAULT_GOAL := help
+.PHONY: help demo demo-deps test test-deps lint build bench
+
+help: ## show this
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: demo-deps ## put a stadium on sale at http://127.0.0.1:8080 (ARGS='--event theatre --crowd 50')
+	@mkdir -p bin && go build -buildvcs=false -o bin/ ./cmd/seatcast && exec bin/seatcast demo $(ARGS)
+
+test: test-deps ## run all tests with the race detector, on real servers
+	@go test -race -timeout 15m $(TESTFLAGS) ./...
+
+lint: ## gofmt, go vet, staticcheck, errcheck
+	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { printf 'not gofmt:\n%s\n' "$$unformatted"; exit 1; }
+	@go vet ./...
+	@go run $(STATICCHECK) ./...
+	@go run $(ERRCHECK) -ignoretests ./...
+
+build: ## build bin/seatcast
+	@mkdir -p bin && go build -o bin/ ./cmd/seatcast
+
+bench: test-deps ## run the benchmarks
+	@go test -run '^$$' -bench . -benchmem ./...
+
+demo-deps: ## install what demo needs, on Debian
+	@scripts/install demo
+
+test-deps: ## install what test needs, on Debian
+	@scripts/install demo test
