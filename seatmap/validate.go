@@ -3,6 +3,8 @@ package seatmap
 import (
 	"fmt"
 	"math"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -194,6 +196,8 @@ func (k *check) text(path, s string) {
 		k.faults.Add(path, "it is missing or empty")
 	case n > maxText:
 		k.faults.Add(path, "it is longer than %d characters", maxText)
+	case strings.ContainsFunc(s, unicode.IsControl):
+		k.faults.Add(path, "%q holds a control character", s)
 	}
 }
 
