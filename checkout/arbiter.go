@@ -156,7 +156,7 @@ func lose(ctx context.Context, tx pgx.Tx, b *booking, lost *LostError) error {
 	if err := moveBooking(ctx, tx, b.ID, BookingLost); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3, '{}'), lost_areas = coalesce($4, '{}') WHERE id = $1`,
+	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3::int[], '{}'), lost_areas = coalesce($4::text[], '{}') WHERE id = $1`,
 		b.ID, lost.Reason, lost.Seats, lost.Areas)
 	return err
 }

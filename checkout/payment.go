@@ -122,6 +122,9 @@ func fromBasket(sale *seatmap.Sale, basket seatmap.Basket) (*booking, error) {
 		State: BookingPaying, Seats: basket.Seats, Areas: basket.Areas, Quote: basket.Quote, Hash: basket.Hash,
 		First: basket.First, Deadline: basket.Until, Cap: basket.Cap,
 	}
+	if b.Seats == nil {
+		b.Seats = []int{}
+	}
 	if b.Areas == nil {
 		b.Areas = map[string]int{}
 	}
@@ -167,7 +170,7 @@ func (d *Desk) ask(ctx context.Context, a *attempt) {
 		err = d.settle(ctx, a.Provider, p, nil)
 	}
 	if err != nil {
-		d.log.WarnContext(ctx, "no verdict on a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
+		d.log.ErrorContext(ctx, "no verdict on a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
 	}
 }
 
