@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Import reads a chart file: a pretix seating plan of either shape, or a chart
+// ImportChart reads a chart file: a pretix seating plan of either shape, or a chart
 // of ours. The error is Faults and tells everything that is wrong; no chart is
 // returned then. Warnings are for the author to weigh.
-func Import(file string, body []byte) (c *Chart, warnings Faults, err error) {
+func ImportChart(file string, body []byte) (c *Chart, warnings Faults, err error) {
 	body = bytes.TrimPrefix(body, []byte("\ufeff")) // editors put a byte order mark there
 	var faults Faults
 	top, ok := parse(body, &faults)

@@ -1,11 +1,15 @@
 package seatmap_test
 
 import (
+	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"pgregory.net/rapid"
 
 	"seatcast/seatmap"
 )
@@ -21,7 +25,7 @@ func read(tb testing.TB, file string) []byte {
 
 func mustImport(tb testing.TB, file string) (*seatmap.Chart, seatmap.Faults) {
 	tb.Helper()
-	c, warnings, err := seatmap.Import(file, read(tb, file))
+	c, warnings, err := seatmap.ImportChart(file, read(tb, file))
 	if err != nil {
 		tb.Fatalf("import %s:\n%v", file, err)
 	}
@@ -149,7 +153,7 @@ func TestImportKeepsZonesOfOneNameApart(t *testing.T) {
 
 func TestImportTellsEveryFaultAndImportsNothing(t *testing.T) {
 	for _, name := range []string{"pretix-faults", "chart-faults"} {
-		c, _, err := seatmap.Import(name+".json", read(t, name+".json"))
+		c, _, err := seatmap.ImportChart(name+".json", read(t, name+".json"))
 		if err == nil || c != nil {
 			t.Fatalf("%s was imported: %v", name, c)
 		}
@@ -170,9 +174,9 @@ func TestImportSaysWhereAFileStopsBeingJSON(t *testing.T) {
 		`{"name":"x","zones":[]}`:            "neither seats nor areas",
 		"\ufeff{\"name\":\"x\",\"zones\":7}": "hall.json: zones: it is not a list",
 	} {
-		c, _, err := seatmap.Import("hall.json", []byte(body))
+		c, _, err := seatmap.ImportChart("hall.json", []byte(body))
 		if err == nil || c != nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("Import(%q) = %v, %v; want an error that tells %q", body, c, err, want)
+			t.Errorf("ImportChart(%q) = %v, %v; want an error that tells %q", body, c, err, want)
 		}
 	}
 }
@@ -182,7 +186,7 @@ func TestOurOwnChartsAreImportedAsTheyAre(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, warnings, err := seatmap.Import("theatre.json", body)
+	c, warnings, err := seatmap.ImportChart("theatre.json", body)
 	if err != nil || len(warnings) > 0 {
 		t.Fatalf("%v, %v", err, warnings)
 	}
@@ -200,39 +204,110 @@ func TestWheelchairSpacesFollowTheTable(t *testing.T) {
 	}
 }
 
-// Whatever the file, Import tells faults or gives a chart that can be sold.
-func FuzzImport(f *testing.F) {
-	files, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(files) == 0 {
-		f.Fatal("no seeds", err)
+// soundOrRefused imports a file and checks the promise of ImportChart: faults,
+// or a chart that can be sold.
+func soundOrRefused(t interface {
+	Helper()
+	Fatalf(format string, args ...any)
+}, body []byte,
+) {
+	t.Helper()
+	c, _, err := seatmap.ImportChart("any.json", body)
+	if err != nil {
+		if c != nil || err.Error() == "" {
+			t.Fatalf("refused with %q, and yet a chart", err)
+		}
+		return
 	}
-	for _, file := range files {
-		f.Add(read(f, filepath.Base(file)))
+	if faults, _ := c.Validate(); len(faults) > 0 {
+		t.Fatalf("an imported chart has faults:\n%v", faults)
 	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		c, _, err := seatmap.Import("fuzz.json", body)
-		if err != nil {
-			return
+	encoded, sha, err := c.Encode()
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	back, err := seatmap.DecodeChart(encoded)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	if _, again, _ := back.Encode(); again != sha {
+		t.Fatalf("read back it is another chart")
+	}
+	x := back.Index()
+	back.Each(func(_ *seatmap.Section, _ *seatmap.Row, s *seatmap.Seat) {
+		if found, ok := x.Seat(s.TicketID); !ok || found.I != s.I {
+			t.Fatalf("the index does not find %q", s.TicketID)
 		}
-		if faults, _ := c.Validate(); len(faults) > 0 {
-			t.Errorf("an imported chart has faults:\n%v", faults)
-		}
-		encoded, sha, err := c.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		back, err := seatmap.DecodeChart(encoded)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, again, _ := back.Encode(); again != sha {
-			t.Errorf("read back it is another chart")
-		}
-		x := back.Index()
-		back.Each(func(_ *seatmap.Section, _ *seatmap.Row, s *seatmap.Seat) {
-			if found, ok := x.Seat(s.TicketID); !ok || found.I != s.I {
-				t.Errorf("the index does not find %q", s.TicketID)
-			}
-		})
 	})
+}
+
+func FuzzImportChart(f *testing.F) {
+	for _, file := range samples(f) {
+		f.Add(read(f, file))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) { soundOrRefused(t, body) })
+}
+
+func samples(tb testing.TB) (files []string) {
+	tb.Helper()
+	paths, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(paths) == 0 {
+		tb.Fatal("no samples", err)
+	}
+	for _, p := range paths {
+		files = append(files, filepath.Base(p))
+	}
+	return files
+}
+
+// Random bytes are seldom JSON; these files always are, with parts that are
+// gone, doubled, or of another kind.
+func TestImportOfAnyMutilatedPlanTellsFaultsOrGivesAChart(t *testing.T) {
+	var bodies [][]byte
+	for _, file := range samples(t) {
+		bodies = append(bodies, read(t, file))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		var v any
+		if err := json.Unmarshal(rapid.SampledFrom(bodies).Draw(t, "file"), &v); err != nil {
+			t.Fatalf("%v", err)
+		}
+		for range rapid.IntRange(1, 4).Draw(t, "cuts") {
+			v = mutilate(t, v)
+		}
+		body, err := json.Marshal(v)
+		if err != nil {
+			t.Fatalf("%v", err)
+		}
+		soundOrRefused(t, body)
+	})
+}
+
+// mutilate walks down at random and changes what it finds there.
+func mutilate(t *rapid.T, v any) any {
+	down := rapid.IntRange(0, 6).Draw(t, "down") > 0
+	switch v := v.(type) {
+	case map[string]any:
+		if len(v) == 0 || !down {
+			break
+		}
+		key := rapid.SampledFrom(slices.Sorted(maps.Keys(v))).Draw(t, "key")
+		if rapid.IntRange(0, 9).Draw(t, "lose") == 0 {
+			delete(v, key)
+			return v
+		}
+		v[key] = mutilate(t, v[key])
+		return v
+	case []any:
+		if len(v) == 0 || !down {
+			break
+		}
+		i := rapid.IntRange(0, len(v)-1).Draw(t, "i")
+		if rapid.IntRange(0, 9).Draw(t, "double") == 0 {
+			return append(v, v[i])
+		}
+		v[i] = mutilate(t, v[i])
+		return v
+	}
+	return rapid.SampledFrom([]any{nil, true, "", "x", -1.0, 1e7, 1e300, []any{}, []any{nil}, map[string]any{}}).Draw(t, "value")
 }
