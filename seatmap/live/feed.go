@@ -1,0 +1,270 @@
+package live
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"seatcast/seatmap"
+)
+
+// FeedOptions say what a Feed listens to. All but the times are needed.
+type FeedOptions struct {
+	Maps    *Maps
+	Sales   seatmap.Sales
+	Ear     *Ear
+	Metrics *Metrics
+	Log     *slog.Logger
+
+	Tick   time.Duration // least time between two deltas of an event; 100 ms
+	Wait   time.Duration // how long an early change waits for the one before; 50 ms
+	Silent time.Duration // between two looks at the numbers of hot events; 1 s
+	Drift  time.Duration // between two comparisons with a snapshot; 30 s
+}
+
+// Feed follows every hot event and keeps a projection of each.
+type Feed struct {
+	o FeedOptions
+
+	mu        sync.Mutex
+	followers map[string]*follower
+	changed   chan struct{} // closed, and made anew, when followers changes
+}
+
+// NewFeed returns a Feed that follows nothing until Run.
+func NewFeed(o FeedOptions) *Feed {
+	o.Tick = cmp.Or(o.Tick, 100*time.Millisecond)
+	o.Wait = cmp.Or(o.Wait, 50*time.Millisecond)
+	o.Silent = cmp.Or(o.Silent, time.Second)
+	o.Drift = cmp.Or(o.Drift, 30*time.Second)
+	return &Feed{o: o, followers: make(map[string]*follower), changed: make(chan struct{})}
+}
+
+// hotEvery is how soon a new hot event is followed.
+const hotEvery = 250 * time.Millisecond
+
+// Run follows hot events and tells b, until ctx ends. It returns when all it
+// started has ended.
+func (f *Feed) Run(ctx context.Context, b Broadcaster) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return f.followHot(ctx, g, b) })
+	g.Go(func() error { return f.watchSilence(ctx, b) })
+	return g.Wait()
+}
+
+// followHot starts a follower for each event that became hot and stops those
+// of events that are not any more.
+func (f *Feed) followHot(ctx context.Context, g *errgroup.Group, b Broadcaster) error {
+	every := time.NewTicker(hotEvery)
+	defer every.Stop()
+	failing := false
+	for {
+		hot, err := f.o.Sales.Hot(ctx)
+		switch {
+		case err == nil:
+			failing = false
+			f.follow(ctx, g, b, hot)
+		case !failing && ctx.Err() == nil:
+			failing = true
+			f.o.Log.WarnContext(ctx, "hot events not known; following those there were", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-every.C:
+		}
+	}
+}
+
+func (f *Feed) follow(ctx context.Context, g *errgroup.Group, b Broadcaster, hot []string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	wanted := make(map[string]bool, len(hot))
+	for _, event := range hot {
+		wanted[event] = true
+		if f.followers[event] != nil {
+			continue
+		}
+		one := newFollower(&f.o, event, b)
+		f.followers[event] = one
+		f.changedLocked()
+		ctx, cancel := context.WithCancel(ctx)
+		one.cancel = cancel
+		g.Go(func() error { return one.run(ctx) })
+	}
+	for event, one := range f.followers {
+		if !wanted[event] {
+			one.cancel()
+			delete(f.followers, event)
+			f.changedLocked()
+			b.End(one.topic)
+		}
+	}
+}
+
+func (f *Feed) changedLocked() {
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// watchSilence looks at the numbers of the followed events, so that a lost
+// last message, a fork or a cold event is seen though nothing is said.
+func (f *Feed) watchSilence(ctx context.Context, b Broadcaster) error {
+	every := time.NewTicker(f.o.Silent)
+	defer every.Stop()
+	failures := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-every.C:
+		}
+		err := f.look(ctx)
+		switch {
+		case err == nil && failures >= degradedAfter:
+			f.degrade(b, "")
+			failures = 0
+		case err == nil:
+			failures = 0
+		case ctx.Err() == nil:
+			if failures++; failures == degradedAfter {
+				f.o.Log.WarnContext(ctx, "numbers of hot events not known", "err", err)
+				f.degrade(b, "redis_unreachable")
+			}
+		}
+	}
+}
+
+// degradedAfter is how many looks in a row must fail before watchers are told.
+const degradedAfter = 2
+
+// look asks for all numbers at once and gives each follower its own. What each
+// had before is noted first: only a number below that is a fork.
+func (f *Feed) look(ctx context.Context) error {
+	before := make(map[*follower]int64)
+	var events []string
+	for _, one := range f.all() {
+		if n, ok := one.number(); ok {
+			before[one] = n
+			events = append(events, one.event)
+		}
+	}
+	if len(events) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, f.o.Silent)
+	defer cancel()
+	numbers, err := f.o.Maps.Numbers(ctx, events)
+	if err != nil {
+		return err
+	}
+	for one, n := range before {
+		sale, err := f.o.Sales.Sale(ctx, one.event)
+		if err != nil {
+			sale = nil // its chart is compared the next time
+		}
+		one.tell(sighting{before: n, now: numbers[one.event], sale: sale})
+	}
+	return nil
+}
+
+func (f *Feed) all() []*follower {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	all := make([]*follower, 0, len(f.followers))
+	for _, one := range f.followers {
+		all = append(all, one)
+	}
+	return all
+}
+
+// degrade tells every watcher that only polling is sure, or that this is over.
+func (f *Feed) degrade(b Broadcaster, reason string) {
+	degraded := 0.0
+	for _, one := range f.all() {
+		poll := ""
+		if reason != "" {
+			degraded, poll = 1, seatmapPath(one.event)
+		}
+		b.Degrade(one.topic, reason, poll)
+	}
+	f.o.Metrics.degraded.Set(degraded)
+}
+
+// ready returns the follower of an event once it has a projection: a new hot
+// event may need a moment.
+func (f *Feed) ready(ctx context.Context, event string) (*follower, error) {
+	for {
+		f.mu.Lock()
+		one, changed := f.followers[event], f.changed
+		f.mu.Unlock()
+		if one != nil {
+			changed = one.loaded
+		}
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("projection of %s: %w: %w", event, ErrStore, ctx.Err())
+		case <-changed:
+			if one != nil {
+				return one, nil
+			}
+		}
+	}
+}
+
+// errTopic is the answer to a topic that is no event's map.
+var errTopic = errors.New("live: not the topic of a map")
+
+// Snapshot is the projection of a topic's event, as a frame.
+func (f *Feed) Snapshot(ctx context.Context, topic string) (n int64, data []byte, err error) {
+	event, ok := eventOf(topic)
+	if !ok {
+		return 0, nil, fmt.Errorf("%w: %s", errTopic, topic)
+	}
+	one, err := f.ready(ctx, event)
+	if err != nil {
+		return 0, nil, err
+	}
+	v := one.view()
+	return v.state.N, v.Snapshot(), nil
+}
+
+// helloPatience bounds the wait of a stream for an event just become hot.
+const helloPatience = 3 * time.Second
+
+// Hello is what opens a topic's stream: where this node is, and its clock.
+func (f *Feed) Hello(ctx context.Context, topic string) ([]byte, error) {
+	event, ok := eventOf(topic)
+	if !ok {
+		return nil, fmt.Errorf("%w: %s", errTopic, topic)
+	}
+	ctx, cancel := context.WithTimeout(ctx, helloPatience)
+	defer cancel()
+	one, err := f.ready(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	v := one.view()
+	return encode(seatmap.Hello{N: v.state.N, Chart: v.chart, At: time.Now().UnixMilli()}), nil
+}
+
+// projected is the view of a hot event as this node has it, nil when it has
+// none; sure says that Redis was there a moment ago.
+func (f *Feed) projected(sale *seatmap.Sale) (v *view, sure bool) {
+	f.mu.Lock()
+	one := f.followers[sale.Event]
+	f.mu.Unlock()
+	if one == nil || !sale.Hot {
+		return nil, false
+	}
+	if _, loaded := one.number(); !loaded {
+		return nil, false
+	}
+	return one.view(), time.Since(one.confirmedAt()) < 3*f.o.Silent
+}

@@ -1,0 +1,43 @@
+package live
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// Metrics counts what the machines of this package do.
+type Metrics struct {
+	unsaid    prometheus.Counter
+	missed    *prometheus.CounterVec
+	reordered prometheus.Counter
+	repaired  *prometheus.CounterVec
+	reset     *prometheus.CounterVec
+	drift     prometheus.Counter
+	lag       prometheus.Histogram
+	degraded  prometheus.Gauge
+}
+
+// NewMetrics registers them with r, which may be nil.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	counter := func(name, help string) prometheus.CounterOpts { return prometheus.CounterOpts{Name: name, Help: help} }
+	m := &Metrics{
+		unsaid: prometheus.NewCounter(counter("seatmap_unpublished_total",
+			"Changes that could not be given to NATS; other nodes repair them from the log.")),
+		missed: prometheus.NewCounterVec(counter("seatmap_missed_total",
+			"Messages of changes lost on this node, by why."), []string{"why"}),
+		reordered: prometheus.NewCounter(counter("seatmap_reordered_total",
+			"Changes that came early and were applied once the one before had come.")),
+		repaired: prometheus.NewCounterVec(counter("seatmap_repaired_total",
+			"Gaps closed from the log, or by a snapshot."), []string{"from"}),
+		reset: prometheus.NewCounterVec(counter("seatmap_reset_total",
+			"Times watchers were told to start over, by why."), []string{"why"}),
+		drift: prometheus.NewCounter(counter("seatmap_drift_total",
+			"Projections that differed from Redis at the same number.")),
+		lag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "seatmap_change_lag_seconds",
+			Help:    "Age of a change, by the clock of Redis, when it was given to the hub.",
+			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
+		degraded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "seatmap_degraded",
+			Help: "1 while Redis cannot be asked for the numbers of hot events."}),
+	}
+	if r != nil {
+		r.MustRegister(m.unsaid, m.missed, m.reordered, m.repaired, m.reset, m.drift, m.lag, m.degraded)
+	}
+	return m
+}

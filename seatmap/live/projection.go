@@ -1,0 +1,109 @@
+package live
+
+import (
+	"maps"
+
+	"seatcast/seatmap"
+)
+
+// projection is what one node knows of one event, and what it has not told yet.
+// It reads no clock and does no I/O.
+type projection struct {
+	State
+	early   map[int64]seatmap.Change // changes that came before their time, by the number they follow
+	pending merge                    // applied, not yet published
+	check   *State                   // a snapshot to be compared with when its number is reached
+	drifted bool                     // a comparison failed; the projection has been mended since
+}
+
+// verdict is what became of a change.
+type verdict int
+
+const (
+	applied verdict = iota // with any early ones that follow it
+	known                  // not above what we have
+	early                  // what lies between has not come; it waits
+	forked                 // it follows a number below ours: ours is of a history that was lost
+	resets                 // it says itself that numbers have forked
+)
+
+// maxEarly bounds the changes that wait for one that was lost.
+const maxEarly = 1024
+
+// take applies a change if it is next. followed counts the early ones whose
+// time has come with it.
+func (p *projection) take(c seatmap.Change) (v verdict, followed int) {
+	switch {
+	case c.N <= p.N:
+		return known, 0
+	case c.Reset:
+		return resets, 0
+	case c.Prev < p.N:
+		return forked, 0
+	case c.Prev > p.N:
+		if len(p.early) < maxEarly {
+			p.early[c.Prev] = c
+		}
+		return early, 0
+	}
+	p.apply(&c)
+	for {
+		next, ok := p.early[p.N]
+		if !ok {
+			break
+		}
+		delete(p.early, p.N)
+		p.apply(&next)
+		followed++
+	}
+	p.forget()
+	return applied, followed
+}
+
+func (p *projection) apply(c *seatmap.Change) {
+	c.Apply(p.Map)
+	maps.Copy(p.Areas, c.Areas)
+	p.N = c.N
+	p.pending.add(c)
+	p.compare()
+}
+
+// forget drops early changes whose time is over.
+func (p *projection) forget() {
+	maps.DeleteFunc(p.early, func(_ int64, c seatmap.Change) bool { return c.N <= p.N })
+}
+
+// expect has the projection compared with s when it is at the same number.
+func (p *projection) expect(s *State) {
+	p.check = s
+	p.compare()
+}
+
+func (p *projection) compare() {
+	if p.check == nil || p.check.N > p.N {
+		return
+	}
+	if p.check.N == p.N && !p.check.same(&p.State) {
+		p.drifted = true
+		p.State = p.check.clone()
+	}
+	p.check = nil
+}
+
+// jump moves the projection to a newer state whose changes are not known.
+func (p *projection) jump(to State, at int64) {
+	p.pending.jump(&p.State, &to, at)
+	p.State = to
+	p.check = nil
+	p.forget()
+}
+
+// restart forgets everything for s.
+func (p *projection) restart(s State) {
+	kept := p.early
+	*p = projection{State: s, early: kept}
+	if p.early == nil {
+		p.early = make(map[int64]seatmap.Change)
+	}
+	p.forget()
+}

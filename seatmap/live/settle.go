@@ -1,0 +1,68 @@
+package live
+
+import (
+	"time"
+)
+
+// settle tells watchers what there is to tell, when it is time.
+func (f *follower) settle() {
+	f.mu.Lock()
+	drifted := f.p.drifted
+	if drifted {
+		f.p.drifted, f.p.pending, f.shown = false, merge{}, nil
+	}
+	f.mu.Unlock()
+	if drifted {
+		f.o.Metrics.drift.Inc()
+		f.announce("drift")
+	}
+	f.flush()
+}
+
+// flush publishes what was merged: at once after quiet, otherwise a tick after
+// the last delta went out.
+func (f *follower) flush() {
+	if f.p.pending.empty() {
+		return
+	}
+	if wait := time.Until(f.next); wait > 0 {
+		f.tick.Reset(wait)
+		return
+	}
+	merged := f.p.pending
+	f.p.pending = merge{}
+	d := merged.delta()
+	f.to.Publish(f.topic, d.Prev, merged.numbers, encode(d))
+	f.next = time.Now().Add(f.o.Tick)
+	f.o.Metrics.lag.Observe(float64(time.Now().UnixMilli()-d.At) / 1000)
+}
+
+// number is where the projection is; ok says that there is one.
+func (f *follower) number() (n int64, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.p.N, f.sale != nil
+}
+
+// view is the projection as it is.
+func (f *follower) view() *view {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.shown == nil {
+		f.shown = newView(f.p.clone(), f.sale, false)
+	}
+	return f.shown
+}
+
+// confirm notes that Redis has just been where the projection is.
+func (f *follower) confirm() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.confirmed = time.Now()
+}
+
+func (f *follower) confirmedAt() time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.confirmed
+}
