@@ -311,7 +311,11 @@ func (s *Sandbox) round(ctx context.Context) error {
 	g.SetLimit(senders)
 	for _, d := range due {
 		g.Go(func() error {
-			if err := s.send(ctx, d.notice); err != nil {
+			err := s.send(ctx, d.notice)
+			if err != nil && ctx.Err() != nil {
+				return nil // stopping: it becomes due again
+			}
+			if err != nil {
 				s.log.WarnContext(ctx, "sandbox: webhook will be sent again", "payment", d.Payment, "type", d.Type, "err", err)
 				return nil
 			}
