@@ -1,0 +1,331 @@
+// What the shopper has chosen, holds and pays for. No elements here: whoever
+// shows it listens for "change", "problem" and "told".
+//
+//	picking ──hold──▶ held ──pay──▶ paying ──▶ sold
+//	   ▲               │  ◀─declined──┘ │
+//	   └──given back, time over, lost───┘
+//
+// What was chosen survives every way back to picking.
+
+import { newKey, Problem } from './api.js';
+import { AVAILABLE } from './state.js';
+
+const STEADY = { held: 'held', paying: 'paying', sold: 'sold' };
+
+/** Cart is the order of this tab for one event. */
+export class Cart extends EventTarget {
+  /** @type {'picking'|'held'|'paying'|'sold'} */
+  stage = 'picking';
+  picked = new Set(); // seats by i, in the order they were chosen
+  places = new Map(); // area → quantity
+  gone = new Set(); // seats the server said are taken; until the map says otherwise
+  booking = null; // the server's answer
+  busy = false;
+  #api;
+  #event;
+  #chart;
+  #state;
+  #key = newKey();
+  #payKey = null;
+  #payTurn = 0;
+
+  /**
+   * @param {import('./api.js').Api} api
+   * @param {object} event as GET /v1/events/{event} answers
+   */
+  constructor(api, event) {
+    super();
+    this.#api = api;
+    this.#event = event;
+    this.prices = new Map(event.prices.map((p) => [p.category, p.amount]));
+  }
+
+  /** on follows a chart and its state. Seats chosen on another chart are found again by ticketId. */
+  on(state) {
+    const old = this.#chart;
+    this.#chart = state.chart;
+    this.#state = state;
+    if (!old) return;
+    const kept = [...this.picked].map((i) => this.#chart.byTicketId.get(old.ticketId[i])).filter((i) => i !== undefined);
+    this.picked = new Set(kept);
+    this.gone.clear();
+    this.#changed();
+  }
+
+  /** seen drops marks of seats that are free again. */
+  seen(seats) {
+    let any = false;
+    for (const i of seats) {
+      any ||= this.picked.has(i);
+      if (this.#state.status[i] === AVAILABLE) this.gone.delete(i);
+    }
+    if (any) this.#changed();
+  }
+
+  /** free says whether a chosen seat can still be held. */
+  free(i) {
+    return this.#state.status[i] === AVAILABLE && !this.gone.has(i);
+  }
+
+  /** mine are the seats of the booking. */
+  get mine() {
+    return (this.booking?.seats ?? []).map((s) => this.#chart.byTicketId.get(s.ticketId)).filter((i) => i !== undefined);
+  }
+
+  /** wanted are the chosen seats that can be held now. */
+  get wanted() {
+    return [...this.picked].filter((i) => this.free(i));
+  }
+
+  /** size counts what is chosen. */
+  get size() {
+    return this.picked.size + [...this.places.values()].reduce((sum, n) => sum + n, 0);
+  }
+
+  /** price of one seat, in minor units. */
+  price(i) {
+    return this.prices.get(this.#chart.categories[this.#chart.category[i]].name) ?? 0;
+  }
+
+  /** total of what would be held now. */
+  get total() {
+    if (this.stage !== 'picking') return this.booking.total.amount;
+    let sum = this.wanted.reduce((t, i) => t + this.price(i), 0);
+    for (const a of this.#event.areas) sum += (this.places.get(a.area) ?? 0) * (this.prices.get(a.category) ?? 0);
+    return sum;
+  }
+
+  /**
+   * toggle chooses a seat or takes it out again.
+   * @param {number} i
+   * @returns {'added'|'removed'|'full'|'not free'|'busy'}
+   */
+  toggle(i) {
+    if (this.stage !== 'picking' || this.busy) return 'busy';
+    if (this.picked.has(i)) {
+      this.picked.delete(i);
+      this.gone.delete(i);
+      this.#changed(true);
+      return 'removed';
+    }
+    if (!this.free(i)) return 'not free';
+    if (this.size >= (this.#event.seatsPerBooking ?? Infinity)) return 'full';
+    this.picked.add(i);
+    this.#changed(true);
+    return 'added';
+  }
+
+  /**
+   * setPlaces wants so many places of an area.
+   * @param {string} area
+   * @param {number} n
+   */
+  setPlaces(area, n) {
+    const most = (this.#event.seatsPerBooking ?? Infinity) - this.size + (this.places.get(area) ?? 0);
+    const q = Math.max(0, Math.min(n, most));
+    if (q) this.places.set(area, q);
+    else this.places.delete(area);
+    this.#changed(true);
+  }
+
+  /** clear takes everything out. */
+  clear() {
+    this.picked.clear();
+    this.places.clear();
+    this.gone.clear();
+    this.#changed(true);
+  }
+
+  /** hold asks for everything that is chosen and free: all of it, or nothing. */
+  hold() {
+    return this.#busily(async () => {
+      const body = {};
+      const seats = this.wanted;
+      if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
+      if (this.places.size) body.areas = [...this.places].map(([area, quantity]) => ({ area, quantity }));
+      try {
+        this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#key }));
+      } catch (p) {
+        // After an answer the next try is a new request; without one it is
+        // the same, which the server must not carry out twice.
+        if (!p.passing) this.#key = newKey();
+        for (const id of p.seats ?? []) if (this.#chart.byTicketId.has(id)) this.gone.add(this.#chart.byTicketId.get(id));
+        throw p;
+      }
+    });
+  }
+
+  /** extend asks for more time, within the cap. */
+  extend() {
+    return this.#busily(async () => {
+      const a = await this.#api.call('POST', `/v1/bookings/${this.booking.bookingId}/extend`);
+      Object.assign(this.booking, { expiresAt: a.expiresAt, cap: a.cap ?? this.booking.cap });
+    });
+  }
+
+  /** giveBack ends the hold; the seats stay chosen. */
+  giveBack() {
+    return this.#busily(async () => {
+      await this.#api.call('DELETE', `/v1/bookings/${this.booking.bookingId}`);
+      this.#pickAgain();
+    });
+  }
+
+  /**
+   * pay tries a payment method and waits for the verdict.
+   * @param {string} paymentMethod
+   */
+  pay(paymentMethod) {
+    return this.#busily(async () => {
+      this.#payKey ??= newKey();
+      try {
+        const r = await this.#api.call('POST', `/v1/bookings/${this.booking.bookingId}/payment`, { body: { paymentMethod }, key: this.#payKey });
+        this.#payKey = null;
+        Object.assign(this.booking, { state: 'paying', expiresAt: r.expiresAt ?? this.booking.expiresAt });
+      } catch (p) {
+        if (!p.passing) this.#payKey = null;
+        if (p.code !== 'payment_in_progress') throw p;
+      }
+      this.stage = 'paying';
+      this.#verdict();
+    });
+  }
+
+  /** expire asks how the booking stands when the clock says its time is over. */
+  async expire() {
+    if (this.stage !== 'held') return;
+    await this.refresh();
+    if (this.stage === 'held') setTimeout(() => this.expire(), 2000); // the grace beyond what is shown
+  }
+
+  /** refresh reads the booking from the server. */
+  async refresh() {
+    if (!this.booking) return;
+    try {
+      this.#take(await this.#api.call('GET', `/v1/bookings/${this.booking.bookingId}`));
+    } catch (p) {
+      if (p.status === 404) this.#over({ code: 'hold_expired' });
+    }
+  }
+
+  /** resume finds the booking this tab had before it was reloaded. */
+  async resume() {
+    const id = sessionStorage.getItem(this.#storage);
+    if (!id) return;
+    try {
+      this.#take(await this.#api.call('GET', `/v1/bookings/${id}`));
+    } catch (p) {
+      if (!p.passing) sessionStorage.removeItem(this.#storage);
+    }
+  }
+
+  /** again begins a new order after a finished one. */
+  again() {
+    this.booking = null;
+    this.stage = 'picking';
+    sessionStorage.removeItem(this.#storage);
+    this.clear();
+  }
+
+  get #storage() {
+    return `seatcast.booking.${this.#event.id}`;
+  }
+
+  /** take follows what the server says of the booking. */
+  #take(answer) {
+    const declined = this.stage === 'paying' && answer.state === 'held' && answer.attempts?.at(-1);
+    this.booking = { ...this.booking, ...answer };
+    const stage = STEADY[answer.state];
+    if (!stage) {
+      const code = { lost: 'seats_lost', expired: 'hold_expired' }[answer.state];
+      this.#over(code && { code, lost: answer.lost });
+      return;
+    }
+    const entered = stage !== this.stage;
+    this.stage = stage;
+    this.gone.clear();
+    sessionStorage.setItem(this.#storage, this.booking.bookingId);
+    if (declined) this.#tell('declined', declined);
+    if (entered && (stage === 'sold' || stage === 'held' && !declined)) this.#tell(stage);
+    if (entered && stage === 'paying') this.#verdict();
+    if (entered && stage === 'sold') this.#ripen();
+    this.#changed();
+  }
+
+  #over(problem) {
+    const lost = problem?.lost ?? [];
+    this.#pickAgain();
+    for (const id of lost) if (this.#chart.byTicketId.has(id)) this.gone.add(this.#chart.byTicketId.get(id));
+    this.#changed();
+    if (problem) this.#problem(new Problem(problem));
+  }
+
+  /** pickAgain goes back to picking with the seats of the booking chosen. */
+  #pickAgain() {
+    this.#payTurn++;
+    this.picked = new Set(this.mine);
+    this.places = new Map((this.booking?.areas ?? []).map((a) => [a.area, a.quantity]));
+    this.booking = null;
+    this.stage = 'picking';
+    this.#key = newKey();
+    this.#payKey = null;
+    sessionStorage.removeItem(this.#storage);
+    this.#changed();
+  }
+
+  /** verdict asks until the payment has one; while it is unknown nothing is released. */
+  async #verdict() {
+    const turn = ++this.#payTurn;
+    for (let wait = 400; this.stage === 'paying' && turn === this.#payTurn; wait = Math.min(5000, wait * 1.5)) {
+      await new Promise((done) => { setTimeout(done, wait); });
+      if (turn !== this.#payTurn) return;
+      try {
+        await this.#api.call('PUT', `/v1/bookings/${this.booking.bookingId}/confirm`);
+      } catch (p) {
+        if (p.status !== 409 && !p.passing) return this.#problem(p); // a 409 has changed the booking: read it
+      }
+      if (turn === this.#payTurn) await this.refresh();
+    }
+  }
+
+  /** ripen asks until every ticket is good: that is when the money has arrived. */
+  async #ripen() {
+    for (let wait = 500; this.stage === 'sold' && this.booking.tickets?.some((t) => t.status === 'pending'); wait = Math.min(10000, wait * 1.6)) {
+      await new Promise((done) => { setTimeout(done, wait); });
+      await this.refresh();
+    }
+  }
+
+  async #busily(f) {
+    if (this.busy) return;
+    this.busy = true;
+    this.#changed();
+    try {
+      await f();
+    } catch (p) {
+      if (p.code === 'hold_expired' || p.code === 'unknown_booking') this.#over({ code: p.code });
+      else {
+        this.#problem(p);
+        if (p.code === 'seats_lost' || p.code === 'booking_final') await this.refresh();
+      }
+    } finally {
+      this.busy = false;
+      this.#changed();
+    }
+  }
+
+  /** changed tells; another choice is another request. */
+  #changed(chosen = false) {
+    if (chosen) this.#key = newKey();
+    this.dispatchEvent(new Event('change'));
+  }
+
+  #problem(p) {
+    if (!(p instanceof Problem)) throw p;
+    this.dispatchEvent(new CustomEvent('problem', { detail: p }));
+  }
+
+  #tell(what, more) {
+    this.dispatchEvent(new CustomEvent('told', { detail: { what, more } }));
+  }
+}

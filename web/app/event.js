@@ -1,0 +1,192 @@
+// The page of one event: everything is put together here.
+
+import { Api } from './api.js';
+import { Cart } from './cart.js';
+import { Chart } from './chart.js';
+import { Clock, Countdown, mmss } from './clock.js';
+import { $, h, swatch } from './dom.js';
+import { Feed } from './feed.js';
+import { areaWords, describe, SeatList } from './list.js';
+import { SeatMap } from './map.js';
+import { Panel } from './panel.js';
+import { announce, note } from './say.js';
+import { Session } from './session.js';
+import { State } from './state.js';
+import { money, number, sentence, when } from './words.js';
+
+const MODES = {
+  connecting: 'Connecting…', live: 'Live', polling: 'Updated every few seconds', waiting: 'Reconnecting…',
+};
+
+const clock = new Clock();
+const api = new Api(clock, new Session());
+const id = decodeURIComponent(location.pathname.split('/')[2] ?? '');
+
+async function main() {
+  let event;
+  try {
+    event = await api.get(`/v1/events/${encodeURIComponent(id)}`);
+    const cart = new Cart(api, event);
+    header(event);
+    await house(event, cart, new State(await chart(event.chart)));
+  } catch (p) {
+    $('fatal').replaceChildren(h('h1', {}, p.code === 'unknown_event' ? 'There is no such event' : 'This page could not be loaded'),
+      h('p', {}, sentence(p)), h('p', {}, h('a', { href: '/' }, 'All events'), ' · ', h('a', { href: '' }, 'Try again')));
+    $('fatal').hidden = false;
+    if (!('code' in p)) throw p;
+  }
+}
+
+/** chart fetches and flattens a chart. */
+async function chart(sha) {
+  return new Chart(sha, await api.get(`/v1/charts/${sha}.json`));
+}
+
+/** house builds map, list, panel and feed around one state. */
+async function house(event, cart, first) {
+  let state = first;
+  const pick = (i) => choose(state, cart, i);
+  const map = new SeatMap($('map'), {
+    seat: pick,
+    area: (area) => { document.getElementById(`area-${area}`)?.scrollIntoView({ block: 'nearest' }); document.querySelector(`#area-${CSS.escape(area)} button:last-child`)?.focus(); },
+    hover: (what, px, py) => tooltip(what && (what.area
+      ? [state.chart.areas.find((a) => a.id === what.area).name, areaWords(state.areas.get(what.area) ?? 0)]
+      : describe(state, what.seat, cart, event.currency)), px, py),
+  });
+  const list = new SeatList($('list'), { cart, event, pick });
+  const panel = new Panel($('panel'), { cart, event, clock, reveal: (i) => { views('map', list); map.reveal(i); } });
+  const show = (next) => {
+    state = next;
+    cart.on(state);
+    map.show(state);
+    list.show(state);
+    panel.on(state);
+    legend(event, state);
+  };
+  show(first);
+  cart.addEventListener('change', () => map.looks(cart.picked, cart.mine));
+  told(cart);
+  controls(map, list);
+  opening(event, panel);
+
+  const apply = (changed, flash) => {
+    map.changed(changed, flash);
+    list.update();
+    cart.seen(changed);
+    legend(event, state);
+    if (event.areas.length && cart.stage === 'picking') panel.draw();
+  };
+  const feed = new Feed({
+    event: event.id, chart: event.chart, api, clock,
+    sink: {
+      snapshot: (frame) => apply(state.snapshot(frame), false),
+      delta: (frame) => apply(state.delta(frame), true),
+      chart: async (sha) => show(new State(await chart(sha))),
+      mode: (mode) => { $('live').dataset.mode = mode; $('live-text').textContent = MODES[mode]; },
+      heard: () => { $('asof').textContent = `as of ${new Date(clock.now()).toLocaleTimeString()}`; },
+    },
+  });
+  feed.start(event.mode === 'hot');
+  await cart.resume();
+}
+
+function header(event) {
+  document.title = `${event.name} · Seatcast`;
+  $('name').textContent = event.name;
+  $('where').textContent = `${event.venue} · ${when(event.startsAt, event.zone)}`;
+}
+
+/** legend lists categories with prices and what is free, made once and then updated. */
+function legend(event, state) {
+  const box = $('legend');
+  if (box.dataset.chart !== state.chart.sha) {
+    box.dataset.chart = state.chart.sha;
+    const prices = new Map(event.prices.map((p) => [p.category, p.amount]));
+    box.replaceChildren(...state.chart.categories.map((c) => h('li', {}, swatch(c.color), h('span', {}, c.name),
+      h('strong', {}, prices.has(c.name) ? money(prices.get(c.name), event.currency) : '–'), h('small', {}))));
+  }
+  state.chart.categories.forEach((c, n) => {
+    const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
+    const left = state.freeByCategory[n] + places;
+    box.children[n].lastChild.textContent = left ? `${number(left)} left` : 'sold out';
+  });
+}
+
+function choose(state, cart, i) {
+  const answer = cart.toggle(i);
+  const place = state.chart.place(i);
+  const says = {
+    added: () => announce(`${place} chosen`),
+    removed: () => announce(`${place} taken out`),
+    full: () => note('That is as many as one order may hold. Take one out to choose another.', 'bad'),
+    'not free': () => note(`${place} is not free.`),
+    busy: () => cart.stage === 'picking' || note('You hold seats already: pay for them or give them back to choose others.'),
+  };
+  says[answer]();
+}
+
+/** told says what became of the order. */
+function told(cart) {
+  cart.addEventListener('problem', (e) => note(sentence(e.detail), 'bad'));
+  cart.addEventListener('told', (e) => {
+    const says = {
+      held: ['Your seats are held. Pay before the clock runs out.', 'good'],
+      sold: ['Paid. The seats are yours.', 'good'],
+      declined: ['The card was declined. Your seats are still held: try another card.', 'bad'],
+    };
+    note(...says[e.detail.what]);
+  });
+}
+
+function tooltip(lines, px, py) {
+  const tip = $('tip');
+  tip.hidden = !lines;
+  if (!lines) return;
+  tip.replaceChildren(...lines.map((l, n) => h(n ? 'div' : 'strong', {}, l)));
+  const width = $('map').clientWidth;
+  tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, width - tip.offsetWidth - 8))}px`;
+  tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
+}
+
+function views(which, list) {
+  for (const name of ['map', 'list']) {
+    $(`${name}-view`).hidden = name !== which;
+    $(`show-${name}`).setAttribute('aria-pressed', name === which);
+  }
+  $('list').hidden = which !== 'list';
+  if (which === 'list') list.update();
+}
+
+function controls(map, list) {
+  $('zoom-in').onclick = () => map.zoom(1.7);
+  $('zoom-out').onclick = () => map.zoom(1 / 1.7);
+  $('zoom-fit').onclick = () => map.fit();
+  $('show-map').onclick = () => views('map', list);
+  $('show-list').onclick = () => views('list', list);
+}
+
+/** opening counts down to the sale and asks again when its time has come. */
+function opening(event, panel) {
+  if (event.open) return;
+  const banner = $('banner');
+  banner.hidden = false;
+  const closed = Date.parse(event.opensAt) <= clock.now();
+  if (closed) {
+    banner.textContent = 'This event is not on sale.';
+    return;
+  }
+  const ask = async () => {
+    const fresh = await api.get(`/v1/events/${encodeURIComponent(event.id)}`).catch(() => event);
+    Object.assign(event, { open: fresh.open, opensAt: fresh.opensAt });
+    if (!event.open) return setTimeout(ask, 2000 + Math.random() * 2000);
+    banner.hidden = true;
+    note('The sale is open.', 'good');
+    panel.draw();
+  };
+  new Countdown(clock, (left) => {
+    banner.textContent = left > 3600000 ? `On sale ${when(event.opensAt, event.zone)}` : `The sale opens in ${mmss(left)}`;
+    if (left === 0) ask();
+  }).until(Date.parse(event.opensAt));
+}
+
+main();

@@ -1,0 +1,212 @@
+// The live feed of an event's map. It comes down one ladder: a stream of
+// numbered frames, and polling where the server says so or no stream holds.
+
+import { judge } from './state.js';
+
+const SILENCE = 40000; // a stream says something at least every 25 s
+const STREAM_AGAIN = 30000; // after the server asked us to poll for a while
+const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
+
+/**
+ * Sink is told what the feed learns.
+ * @typedef {object} Sink
+ * @property {(frame: object) => void} snapshot
+ * @property {(frame: object) => void} delta
+ * @property {(sha: string) => Promise<void>} chart another chart is in force: fetch it, and forget the map of the old one
+ * @property {(mode: 'connecting'|'live'|'polling'|'waiting') => void} mode
+ * @property {() => void} heard something arrived: what is shown is as of now
+ */
+
+/** Feed keeps a Sink at the truth until it is stopped. */
+export class Feed {
+  #path;
+  #api;
+  #clock;
+  #sink;
+  #chart;
+  #mine = 0; // the number the sink is at
+  #floor = 0; // nothing below it is ever accepted
+  #resuming = false;
+  #source = null;
+  #timers = { poll: 0, open: 0, watch: 0 };
+  #failures = 0;
+  #turn = 0; // an answer of an earlier turn comes too late
+  #last = 0; // when something was heard, by the device's clock
+
+  /**
+   * @param {{event: string, chart: string, api: import('./api.js').Api, clock: import('./clock.js').Clock, sink: Sink}} o
+   */
+  constructor({ event, chart, api, clock, sink }) {
+    this.#path = `/v1/events/${encodeURIComponent(event)}`;
+    this.#chart = chart;
+    this.#api = api;
+    this.#clock = clock;
+    this.#sink = sink;
+  }
+
+  /**
+   * start begins with a stream, or with polling.
+   * @param {boolean} stream
+   */
+  start(stream) {
+    this.#sink.mode('connecting');
+    if (stream) this.#open();
+    else this.#poll();
+    this.#timers.watch = setInterval(() => this.#watch(), 5000);
+    addEventListener('online', () => (this.#source ? this.#again(0) : this.#descend()));
+    document.addEventListener('visibilitychange', () => document.hidden || this.#watch());
+  }
+
+  /** stop ends the feed. */
+  stop() {
+    this.#close();
+    clearInterval(this.#timers.watch);
+  }
+
+  #close() {
+    this.#turn++;
+    this.#source?.close();
+    this.#source = null;
+    clearTimeout(this.#timers.poll);
+    clearTimeout(this.#timers.open);
+  }
+
+  #open() {
+    this.#close();
+    const since = this.#mine ? `?since=${this.#mine}` : '';
+    const source = new EventSource(`${this.#path}/live${since}`);
+    this.#source = source;
+    this.#last = Date.now();
+    for (const name of FRAMES) {
+      source.addEventListener(name, (e) => {
+        if (source === this.#source) this.#take(name, JSON.parse(e.data || '{}'), Number(e.lastEventId));
+      });
+    }
+    source.onerror = () => {
+      if (source !== this.#source) return;
+      // The browser comes back by itself after a cut; after any answer that
+      // is not a stream (204: poll; 503: overload) it gives up for good.
+      if (source.readyState === EventSource.CLOSED) this.#descend();
+      else this.#sink.mode('waiting');
+    };
+  }
+
+  #take(name, frame, id) {
+    this.#heard();
+    if (frame.at) this.#clock.heard(frame.at);
+    switch (name) {
+      case 'hello':
+        this.#resuming = true;
+        this.#sink.mode('live');
+        if (frame.chart && frame.chart !== this.#chart) this.#newChart(frame.chart);
+        break;
+      case 'snapshot':
+        this.#snapshot(frame);
+        break;
+      case 'delta':
+        this.#delta(frame);
+        break;
+      case 'reset':
+        this.#floor = Math.max(this.#floor, this.#mine, frame.n ?? 0);
+        this.#mine = 0;
+        if (frame.chart && frame.chart !== this.#chart) this.#newChart(frame.chart);
+        break;
+      case 'beat':
+        // It carries the number the server is at: one we lack was lost.
+        if (id > this.#mine && this.#mine) this.#again(500);
+        break;
+      case 'degraded':
+        this.#descend(frame.retry_ms ?? STREAM_AGAIN);
+        break;
+    }
+  }
+
+  #snapshot(frame) {
+    if (frame.chart && frame.chart !== this.#chart) {
+      this.#newChart(frame.chart);
+      return;
+    }
+    if (frame.n < Math.max(this.#mine, this.#floor)) return; // never back in time
+    this.#mine = frame.n;
+    this.#floor = frame.n;
+    this.#failures = 0;
+    this.#sink.snapshot(frame);
+  }
+
+  #delta(frame) {
+    const verdict = judge(this.#mine, frame, this.#resuming);
+    if (verdict === 'old') return;
+    if (verdict === 'gap') {
+      this.#again(500);
+      return;
+    }
+    if (frame.prev === this.#mine) this.#resuming = false;
+    this.#mine = frame.n;
+    this.#floor = frame.n;
+    this.#failures = 0;
+    this.#sink.delta(frame);
+  }
+
+  async #newChart(sha) {
+    this.#close();
+    const turn = this.#turn;
+    this.#sink.mode('waiting');
+    try {
+      await this.#sink.chart(sha);
+      this.#chart = sha;
+      this.#mine = 0;
+    } catch {
+      this.#failures++; // the next hello or snapshot names it again
+    }
+    if (turn === this.#turn) this.#again(500);
+  }
+
+  /** again opens the stream anew, from the number we have, a random moment later. */
+  #again(within) {
+    this.#close();
+    this.#sink.mode('waiting');
+    const wait = within + (this.#failures ? 1000 * 2 ** Math.min(this.#failures, 5) : 0);
+    this.#failures++;
+    this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
+  }
+
+  /** descend polls, and looks again for a stream when the server has one. */
+  #descend(streamAfter = 0) {
+    this.#close();
+    this.#failures++;
+    const wait = Math.max(streamAfter, 1000 * 2 ** Math.min(this.#failures, 6));
+    this.#poll(Date.now() + wait * (0.75 + Math.random() / 2));
+  }
+
+  async #poll(streamAt = Infinity) {
+    let wait = 5000;
+    const turn = this.#turn;
+    try {
+      const frame = await this.#api.get(`${this.#path}/seatmap`);
+      if (turn !== this.#turn) return;
+      this.#heard();
+      this.#sink.mode('polling');
+      wait = Math.min(60000, Math.max(500, frame.poll_after_ms ?? wait));
+      if (!frame.live) streamAt = Infinity;
+      else if (streamAt === Infinity) streamAt = 0;
+      this.#snapshot(frame);
+      if (turn !== this.#turn) return; // another chart
+    } catch (p) {
+      if (turn !== this.#turn) return;
+      this.#sink.mode('waiting');
+      wait = Math.max(wait, p.retryAfter ?? 0);
+    }
+    if (Date.now() >= streamAt) return this.#open();
+    if (document.hidden) wait *= 4;
+    this.#timers.poll = setTimeout(() => this.#poll(streamAt), wait * (0.9 + Math.random() / 5));
+  }
+
+  #heard() {
+    this.#last = Date.now();
+    this.#sink.heard();
+  }
+
+  #watch() {
+    if (this.#source && Date.now() - this.#last > SILENCE) this.#again(3000);
+  }
+}

@@ -1,0 +1,295 @@
+// The seat map on a canvas: one frame at a time, and only when something has
+// changed. Far out it shows sections with what is left in them, near in the
+// seats with their numbers.
+
+import { boxOf, inside } from './chart.js';
+import { listen } from './gestures.js';
+import { paintAreas, paintRowLabels, paintSectionLabels, paintShapes } from './legend.js';
+import { MINE, PICKED, Painter, theme } from './paint.js';
+import { paintSlabs, Rasters } from './raster.js';
+import { View } from './view.js';
+
+const DIRECT = 2600; // seats in view below which they are painted, not copied
+const BUDGET = 7; // ms of a frame for painting pictures
+const FLASH = 1100; // ms
+const PICKABLE = 5; // CSS pixels of radius from which a tap means a seat
+const still = matchMedia('(prefers-reduced-motion: reduce)');
+
+/**
+ * @typedef {object} Events
+ * @property {(i: number) => void} seat a seat was tapped
+ * @property {(area: string) => void} area an area was tapped
+ * @property {(what: {seat?: number, area?: string}|null, px: number, py: number) => void} hover
+ */
+
+/** SeatMap draws a chart with the state of its seats. */
+export class SeatMap {
+  #canvas;
+  #ctx;
+  #events;
+  #view = new View();
+  #dpr = 1;
+  #wanted = 0; // the frame asked for
+  #glide = null; // an animation: (now) => whether it goes on
+  #flashes = new Map();
+  #hover = -1;
+  #looks = new Map(); // i → PICKED or MINE
+
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Events} events
+   */
+  constructor(canvas, events) {
+    this.#canvas = canvas;
+    this.#ctx = canvas.getContext('2d');
+    this.#events = events;
+    listen(canvas, this.#target());
+    new ResizeObserver(() => this.#resize()).observe(canvas);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.state && this.show(this.state, true));
+  }
+
+  /**
+   * show takes another chart, or the same one again in other colours.
+   * @param {import('./state.js').State} state
+   * @param {boolean} [stay] keep the part in view
+   */
+  show(state, stay = false) {
+    this.state = state;
+    this.chart = state.chart;
+    this.painter = new Painter(this.chart, theme(this.#canvas));
+    this.rasters = new Rasters({ chart: this.chart, painter: this.painter, status: state.status });
+    this.#view.bounds(this.chart);
+    this.#view.set(stay ? this.#view : this.#view.whole());
+    this.redraw();
+  }
+
+  /**
+   * changed redraws seats whose status is another now.
+   * @param {number[]} seats
+   * @param {boolean} flash
+   */
+  changed(seats, flash) {
+    if (!seats.length) return this.redraw(); // areas may have changed
+    this.rasters.repaint(seats);
+    if (flash && !still.matches) {
+      const now = performance.now();
+      for (const i of seats.slice(0, 200)) this.#flashes.set(i, now);
+    }
+    this.redraw();
+  }
+
+  /**
+   * looks says which seats are chosen and which are the shopper's own.
+   * @param {Iterable<number>} picked
+   * @param {Iterable<number>} mine
+   */
+  looks(picked, mine) {
+    this.#looks = new Map();
+    for (const i of picked) this.#looks.set(i, PICKED);
+    for (const i of mine) this.#looks.set(i, MINE);
+    this.redraw();
+  }
+
+  /** zoom in or out about the middle. */
+  zoom(factor) {
+    this.#go(this.#view.zoomed(this.#view.width / 2, this.#view.height / 2, factor));
+  }
+
+  /** fit shows everything. */
+  fit() {
+    this.#go(this.#view.whole());
+  }
+
+  /**
+   * reveal goes to a seat, near enough to tell it from its neighbours.
+   * @param {number} i
+   */
+  reveal(i) {
+    this.#go({ x: this.chart.x[i], y: this.chart.y[i], k: Math.max(this.#view.k, 26 / this.chart.pitch) });
+  }
+
+  /** redraw asks for a frame. */
+  redraw() {
+    if (!this.#wanted && this.state) this.#wanted = requestAnimationFrame((now) => this.#frame(now));
+  }
+
+  #resize() {
+    const { clientWidth: w, clientHeight: h } = this.#canvas;
+    this.#dpr = Math.min(2, devicePixelRatio || 1);
+    this.#canvas.width = Math.round(w * this.#dpr);
+    this.#canvas.height = Math.round(h * this.#dpr);
+    const whole = this.state && Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
+    Object.assign(this.#view, { width: Math.max(1, w), height: Math.max(1, h) });
+    if (!this.state) return;
+    this.#view.bounds(this.chart);
+    this.#view.set(whole || this.#view.k < this.#view.least ? this.#view.whole() : this.#view);
+    this.redraw();
+  }
+
+  #frame(now) {
+    this.#wanted = 0;
+    if (this.#glide && !this.#glide(now)) this.#glide = null;
+    const done = this.#paint(performance.now() + BUDGET);
+    if (this.#glide || !done || this.#flashes.size) this.redraw();
+  }
+
+  #paint(deadline) {
+    const ctx = this.#ctx;
+    const v = this.#view;
+    const box = v.box();
+    const to = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
+    const scene = { chart: this.chart, state: this.state, painter: this.painter };
+    ctx.fillStyle = this.painter.colors.paper;
+    ctx.fillRect(0, 0, this.#canvas.width, this.#canvas.height);
+    paintShapes(ctx, scene, to);
+    paintAreas(ctx, scene, to);
+    let done = true;
+    if (this.chart.countWithin(box) <= DIRECT) this.#paintSeats(ctx, scene, to);
+    else done = this.rasters.draw(ctx, to, deadline);
+    this.#paintLooks(ctx, to);
+    this.#paintFlashes(ctx, to);
+    paintSectionLabels(ctx, scene, to);
+    return done;
+  }
+
+  #paintSeats(ctx, scene, to) {
+    paintSlabs(ctx, scene, to);
+    const list = [];
+    this.chart.within(to.box, (i) => list.push(i));
+    const { status } = this.state;
+    this.painter.seats(ctx, list, to, (i) => status[i]);
+    if (this.chart.radius * this.#view.k >= 7) {
+      this.painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? status[i]);
+      paintRowLabels(ctx, scene, to);
+    }
+  }
+
+  /** looks of the shopper's own seats lie over the pictures, never in them. */
+  #paintLooks(ctx, to) {
+    const own = [...this.#looks.keys()];
+    if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.painter.colors.ink, 1);
+    if (!own.length) return;
+    if (this.chart.radius * to.k < 4) {
+      for (const i of own) this.#ring(ctx, to, i, this.painter.colors.accent, 1);
+    }
+    this.painter.seats(ctx, own, to, (i) => this.#looks.get(i));
+    if (this.chart.radius * this.#view.k >= 7) this.painter.labels(ctx, own, to, (i) => this.#looks.get(i));
+  }
+
+  #ring(ctx, to, i, color, alpha, by = 1) {
+    ctx.globalAlpha = alpha;
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 2 * this.#dpr;
+    ctx.beginPath();
+    ctx.arc((this.chart.x[i] - to.x0) * to.k, (this.chart.y[i] - to.y0) * to.k, Math.max(this.chart.radius * to.k + 2, 5 * this.#dpr) * by, 0, 7);
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+  }
+
+  #paintFlashes(ctx, to) {
+    const now = performance.now();
+    for (const [i, at] of this.#flashes) {
+      const t = (now - at) / FLASH;
+      if (t >= 1) this.#flashes.delete(i);
+      else this.#ring(ctx, to, i, this.painter.colors.ink, 0.7 * (1 - t), 1 + 0.8 * t);
+    }
+  }
+
+  /** @returns {import('./gestures.js').Target} */
+  #target() {
+    const ready = (f) => (...args) => this.state && f(...args);
+    return {
+      pan: ready((dx, dy) => this.#jump(this.#view.panned(dx, dy))),
+      zoom: ready((px, py, factor, smooth) => (smooth ? this.#go(this.#view.zoomed(px, py, factor)) : this.#jump(this.#view.zoomed(px, py, factor)))),
+      fit: ready(() => this.fit()),
+      fling: ready((vx, vy) => this.#fling(vx, vy)),
+      tap: ready((px, py, touch) => this.#tap(px, py, touch)),
+      hover: ready((px, py) => this.#over(px, py)),
+    };
+  }
+
+  #jump(view) {
+    this.#glide = null;
+    this.#view.set(view);
+    this.redraw();
+  }
+
+  /** go moves to a view smoothly. */
+  #go(to) {
+    if (still.matches) return this.#jump(to);
+    const from = { x: this.#view.x, y: this.#view.y, k: this.#view.k };
+    const start = performance.now();
+    this.#glide = (now) => {
+      const t = Math.min(1, Math.max(0, (now - start) / 320));
+      const e = 1 - (1 - t) ** 3;
+      const k = from.k * (to.k / from.k) ** e;
+      // The centre follows the scale, so that the target moves straight.
+      const f = Math.abs(to.k / from.k - 1) < 1e-3 ? e : (1 / from.k - 1 / k) / (1 / from.k - 1 / to.k);
+      this.#view.set({ x: from.x + (to.x - from.x) * f, y: from.y + (to.y - from.y) * f, k });
+      return t < 1;
+    };
+    this.redraw();
+  }
+
+  #fling(vx, vy) {
+    if (Math.hypot(vx, vy) < 0.1 || still.matches) {
+      this.#glide = null;
+      return;
+    }
+    let last = performance.now();
+    this.#glide = (now) => {
+      const dt = Math.max(0, now - last);
+      last = now;
+      this.#view.set(this.#view.panned(vx * dt, vy * dt));
+      const slow = Math.exp(-dt / 180);
+      vx *= slow;
+      vy *= slow;
+      return Math.hypot(vx, vy) > 0.02;
+    };
+    this.redraw();
+  }
+
+  #tap(px, py, touch) {
+    const at = this.#view.world(px, py);
+    const r = this.chart.radius * this.#view.k;
+    const i = this.chart.nearest(at.x, at.y, Math.max(this.chart.pitch * 0.6, (touch ? 14 : 8) / this.#view.k));
+    if (i >= 0 && r >= PICKABLE) this.#events.seat(i);
+    else if (i >= 0) this.#approach(i, at);
+    else {
+      const area = this.chart.areas.find((a) => inside(a.points, at.x, at.y));
+      if (area) this.#events.area(area.id);
+    }
+  }
+
+  /** approach zooms to the section of a seat too small to be meant, and from there to the place. */
+  #approach(i, at) {
+    const section = this.chart.sections[this.chart.section[i]];
+    const whole = this.#view.of(section.box, 40);
+    const near = { x: at.x, y: at.y, k: 24 / this.chart.pitch };
+    this.#go(whole.k > this.#view.k * 1.3 && whole.k < near.k ? whole : near);
+  }
+
+  #over(px, py) {
+    let what = null;
+    let seat = -1;
+    if (px !== null) {
+      const at = this.#view.world(px, py);
+      if (this.chart.radius * this.#view.k >= 3) seat = this.chart.nearest(at.x, at.y, this.chart.pitch * 0.6);
+      const area = seat < 0 && this.chart.areas.find((a) => inside(a.points, at.x, at.y));
+      if (seat >= 0) what = { seat };
+      else if (area) what = { area: area.id };
+    }
+    if (seat !== this.#hover) this.redraw();
+    this.#hover = seat;
+    this.#canvas.style.cursor = what ? 'pointer' : '';
+    this.#events.hover(what, px ?? 0, py ?? 0);
+  }
+
+  /**
+   * revealArea goes to a general-admission area.
+   * @param {string} id
+   */
+  revealArea(id) {
+    this.#go(this.#view.of(boxOf(this.chart.areas.find((a) => a.id === id).points), 60));
+  }
+}

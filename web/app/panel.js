@@ -1,0 +1,188 @@
+// The panel beside the map: what is chosen, the hold with its clock, payment,
+// tickets. It is drawn anew from the cart whenever that changes.
+
+import { Countdown, mmss } from './clock.js';
+import { h, swatch } from './dom.js';
+import { announce } from './say.js';
+import { money, number } from './words.js';
+
+/**
+ * Cards of the sandbox, which decides by the number what happens.
+ * @type {[string, string][]}
+ */
+const CARDS = [
+  ['4242424242424242', 'Approved'],
+  ['4000000000000002', 'Declined'],
+];
+
+const WARN = [[120000, 'Two minutes left to pay.'], [60000, 'One minute left to pay.'], [20000, 'Twenty seconds left to pay.']];
+
+/** Panel shows a cart. */
+export class Panel {
+  #root;
+  #cart;
+  #event;
+  #clock;
+  #hooks;
+  #countdown;
+  #deadline = '';
+  #card = CARDS[0][0];
+
+  /**
+   * @param {HTMLElement} root
+   * @param {{cart: import('./cart.js').Cart, event: object, clock: import('./clock.js').Clock, reveal: (i: number) => void}} o
+   */
+  constructor(root, { cart, event, clock, reveal }) {
+    this.#root = root;
+    this.#cart = cart;
+    this.#event = event;
+    this.#clock = clock;
+    this.#hooks = { reveal };
+    this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    cart.addEventListener('change', () => this.draw());
+  }
+
+  /** on follows a chart and its state. */
+  on(state) {
+    this.state = state;
+    this.draw();
+  }
+
+  /** draw shows the cart as it is, and keeps the focus where it was. */
+  draw() {
+    if (!this.state) return;
+    const focus = this.#root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const stages = { picking: () => this.#picking(), held: () => this.#held(), paying: () => this.#paying(), sold: () => this.#sold() };
+    this.#root.replaceChildren(...stages[this.#cart.stage]());
+    this.#root.dataset.stage = this.#cart.stage;
+    this.#root.setAttribute('aria-busy', this.#cart.busy);
+    if (focus) this.#root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+    const deadline = this.#cart.stage === 'held' || this.#cart.stage === 'paying' ? this.#cart.booking.expiresAt : '';
+    if (deadline !== this.#deadline) {
+      this.#deadline = deadline;
+      this.said = new Set();
+      this.#countdown.until(deadline ? Date.parse(deadline) : null);
+    } else if (deadline) this.#tick(Date.parse(deadline) - this.#clock.now(), true);
+  }
+
+  #tick(left, quiet = false) {
+    const el = this.#root.querySelector('.clock');
+    if (el) {
+      el.textContent = mmss(left);
+      el.classList.toggle('hurry', left < 60000);
+    }
+    if (quiet) return;
+    const [limit, text] = WARN.findLast(([ms]) => left <= ms && left > ms - 2000) ?? [];
+    if (limit && !this.said.has(limit)) {
+      this.said.add(limit);
+      announce(text);
+    }
+    if (left === 0) this.#cart.expire();
+  }
+
+  #button(text, key, onclick, kind = '') {
+    return h('button', { 'data-key': key, class: kind, disabled: this.#cart.busy, onclick }, text);
+  }
+
+  #money(amount) {
+    return money(amount, this.#event.currency);
+  }
+
+  #total(text = 'Total') {
+    return h('div', { class: 'total' }, h('span', {}, text), h('strong', {}, this.#money(this.#cart.total)));
+  }
+
+  #picking() {
+    const cart = this.#cart;
+    const parts = [h('h2', {}, 'Your seats')];
+    if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, 'Choose seats on the map or in the list. They are yours once you hold them.'));
+    parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(i))));
+    if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(a))));
+    if (!cart.size) return parts;
+    const n = cart.wanted.length + cart.size - cart.picked.size;
+    const all = n === cart.size;
+    parts.push(this.#total(), h('div', { class: 'actions' },
+      h('button', { 'data-key': 'hold', class: 'primary', disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
+        cart.busy ? 'Holding…' : all ? `Hold ${n}` : `Hold ${n} of ${cart.size}`),
+      this.#button('Clear', 'clear', () => cart.clear(), 'plain')));
+    if (!this.#event.open) parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
+    return parts;
+  }
+
+  #seat(i) {
+    const { chart } = this.state;
+    const free = this.#cart.free(i);
+    const color = chart.categories[chart.category[i]].color;
+    return h('li', { class: free ? '' : 'gone' },
+      swatch(color),
+      h('button', { class: 'plain place', 'data-key': `seat${i}`, onclick: () => this.#hooks.reveal(i), title: 'Show on the map' },
+        chart.place(i), free ? null : h('em', {}, ' taken')),
+      h('span', { class: 'price' }, this.#money(this.#cart.price(i))),
+      h('button', { class: 'plain', 'data-key': `drop${i}`, 'aria-label': `Remove ${chart.place(i)}`, onclick: () => this.#cart.toggle(i) }, '×'));
+  }
+
+  #area(a) {
+    const cart = this.#cart;
+    const n = cart.places.get(a.area) ?? 0;
+    const left = this.state.areas.get(a.area) ?? 0;
+    const step = (text, to, label) => h('button', { 'data-key': `${a.area}${text}`, 'aria-label': label, disabled: cart.busy || to < 0 || to > left, onclick: () => cart.setPlaces(a.area, to) }, text);
+    return h('div', { class: 'area', id: `area-${a.area}` },
+      h('span', { class: 'place' }, a.name, h('small', {}, `${this.#money(cart.prices.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : 'full'}`)),
+      h('span', { class: 'stepper', role: 'group', 'aria-label': `Places in ${a.name}` },
+        step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')));
+  }
+
+  #lines() {
+    const b = this.#cart.booking;
+    const areas = new Map(this.#event.areas.map((a) => [a.area, a.name]));
+    return h('ul', { class: 'lines' },
+      ...(b.seats ?? []).map((s) => h('li', {}, h('span', { class: 'place' }, `${s.section}, row ${s.row}, seat ${s.label}`), h('span', { class: 'price' }, this.#money(s.price)))),
+      ...(b.areas ?? []).map((a) => h('li', {}, h('span', { class: 'place' }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h('span', { class: 'price' }, this.#money(a.price * a.quantity)))));
+  }
+
+  #held() {
+    const cart = this.#cart;
+    const b = cart.booking;
+    const more = !b.cap || Date.parse(b.cap) - Date.parse(b.expiresAt) > 1000;
+    return [
+      h('div', { class: 'hold' }, h('h2', {}, 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
+      this.#lines(), this.#total(),
+      h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
+        h('fieldset', { disabled: cart.busy },
+          h('legend', {}, 'Pay with a test card'),
+          ...CARDS.map(([number, what]) => h('label', { class: 'card' },
+            h('input', { type: 'radio', name: 'card', value: number, 'data-key': number, checked: number === this.#card, onchange: () => { this.#card = number; } }),
+            h('span', {}, number.replace(/(.{4})(?=.)/g, '$1 ')), h('small', {}, what)))),
+        h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay', disabled: cart.busy }, `Pay ${this.#money(cart.total)}`))),
+      h('div', { class: 'actions' },
+        this.#button('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),
+        this.#button('Give back', 'back', () => cart.giveBack(), 'plain')),
+    ];
+  }
+
+  #paying() {
+    return [
+      h('div', { class: 'hold' }, h('h2', {}, 'Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
+      this.#lines(), this.#total(),
+      h('p', { class: 'soft working' }, 'We are waiting for your bank. Your seats stay yours while it answers; you may leave this page open or come back to it.'),
+    ];
+  }
+
+  #sold() {
+    const { booking: b } = this.#cart;
+    const ticket = (t) => h('article', { class: `ticket ${t.status}` },
+      h('div', {}, h('strong', {}, this.#event.name), h('small', {}, this.#event.venue)),
+      t.area
+        ? h('dl', {}, ...pair('Area', this.#event.areas.find((a) => a.area === t.area)?.name ?? t.area))
+        : h('dl', {}, ...pair('Section', t.section), ...pair('Row', t.row), ...pair('Seat', t.label)),
+      h('footer', {}, h('code', {}, t.id), h('span', { class: 'state' }, { valid: 'Valid', pending: 'Confirming payment…', void: 'Void' }[t.status] ?? t.status)));
+    return [
+      h('h2', {}, 'These are yours'),
+      h('p', { class: 'soft' }, `${this.#money(b.total.amount)} paid. Enjoy the show.`),
+      h('div', { class: 'tickets' }, ...(b.tickets ?? []).map(ticket)),
+      h('div', { class: 'actions' }, this.#button('Choose more seats', 'again', () => this.#cart.again())),
+    ];
+  }
+}
+
+const pair = (name, value) => [h('dt', {}, name), h('dd', {}, value)];

@@ -1,0 +1,60 @@
+// Who the shopper is. In a demo the page signs itself in as a random user of
+// this tab; elsewhere the shopper brings a session token of the house's login.
+
+import { $ } from './dom.js';
+
+const USER = 'seatcast.user';
+const TOKEN = 'seatcast.token';
+
+/** Session keeps this tab's session token. */
+export class Session {
+  #asking = null;
+
+  /** token is a session token, signing in first when there is none. */
+  async token() {
+    return sessionStorage.getItem(TOKEN) ?? this.#signIn();
+  }
+
+  /** forget drops a token the server refused. */
+  forget() {
+    sessionStorage.removeItem(TOKEN);
+  }
+
+  #signIn() {
+    this.#asking ??= (async () => (await this.#demo()) ?? this.#ask())()
+      .then((token) => { sessionStorage.setItem(TOKEN, token); return token; })
+      .finally(() => { this.#asking = null; });
+    return this.#asking;
+  }
+
+  /** demo returns a token, or null where the server offers no demo sign-in. */
+  async #demo() {
+    let user = sessionStorage.getItem(USER);
+    if (!user) {
+      user = `guest-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
+      sessionStorage.setItem(USER, user);
+    }
+    const res = await fetch('/v1/demo/session', {
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ user }),
+    });
+    if (res.status === 404 || res.status === 405) return null;
+    if (!res.ok) throw new TypeError('sign-in failed'); // as fetch says that a network failed
+    return (await res.json()).token;
+  }
+
+  #ask() {
+    const dialog = /** @type {HTMLDialogElement} */ ($('signin'));
+    const field = /** @type {HTMLInputElement} */ ($('signin-token'));
+    return new Promise((resolve, reject) => {
+      dialog.addEventListener('close', () => {
+        const token = dialog.returnValue === 'ok' ? field.value.trim() : '';
+        field.value = '';
+        if (token) resolve(token);
+        else reject(new DOMException('not signed in', 'AbortError'));
+      }, { once: true });
+      $('signin-ok').onclick = () => dialog.close('ok');
+      $('signin-cancel').onclick = () => dialog.close('');
+      dialog.showModal();
+    });
+  }
+}

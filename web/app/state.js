@@ -1,0 +1,96 @@
+// What the numbered frames say: the status of every seat and the places left
+// in every area, with the counts the page shows kept as frames arrive.
+
+/** The four states of a seat, in their encoding. */
+export const AVAILABLE = 0;
+export const HELD = 1;
+export const SOLD = 2;
+export const UNAVAILABLE = 3;
+
+/**
+ * decodeMap reads a map as it is sent: base64, two bits a seat, seat i in bits
+ * 2(i mod 4) of byte i/4. Seats beyond its end are unavailable.
+ * @param {string} base64
+ * @param {number} seats
+ * @returns {Uint8Array} a status per seat
+ */
+export function decodeMap(base64, seats) {
+  const bytes = atob(base64);
+  const out = new Uint8Array(seats).fill(UNAVAILABLE);
+  for (let i = 0, n = Math.min(seats, bytes.length * 4); i < n; i++) {
+    out[i] = (bytes.charCodeAt(i >> 2) >> (2 * (i & 3))) & 3;
+  }
+  return out;
+}
+
+/**
+ * judge says what to do with a delta when the last number seen is mine. While
+ * resuming, the first frames may begin before it; otherwise a frame whose prev
+ * is not mine tells of a gap or a fork. States are absolute, so an overlap
+ * does no harm.
+ * @param {number} mine 0 when nothing has been seen
+ * @param {{n: number, prev: number}} frame
+ * @param {boolean} resuming
+ * @returns {'apply'|'old'|'gap'}
+ */
+export function judge(mine, frame, resuming) {
+  if (mine === 0) return 'gap';
+  if (frame.n <= mine) return 'old';
+  if (frame.prev === mine || (resuming && frame.prev < mine)) return 'apply';
+  return 'gap';
+}
+
+/** State is the map of one event as this page knows it. */
+export class State {
+  /** @param {import('./chart.js').Chart} chart */
+  constructor(chart) {
+    this.chart = chart;
+    this.status = new Uint8Array(chart.size).fill(UNAVAILABLE);
+    this.free = new Int32Array(chart.sections.length); // by section
+    this.freeByCategory = new Int32Array(chart.categories.length);
+    this.areas = new Map(chart.areas.map((a) => [a.id, a.capacity]));
+  }
+
+  /**
+   * snapshot replaces everything.
+   * @param {{map: string, areas: Object<string, number>}} frame
+   * @returns {number[]} the seats that differ
+   */
+  snapshot(frame) {
+    const next = decodeMap(frame.map, this.chart.size);
+    const changed = [];
+    for (let i = 0; i < next.length; i++) this.#set(i, next[i], changed);
+    this.#areas(frame.areas);
+    return changed;
+  }
+
+  /**
+   * delta writes what a frame names.
+   * @param {{reserved: number[], released: number[], booked: number[], closed: number[], areas: Object<string, number>}} frame
+   * @returns {number[]} the seats that differ
+   */
+  delta(frame) {
+    const changed = [];
+    for (const [seats, to] of [[frame.reserved, HELD], [frame.released, AVAILABLE], [frame.booked, SOLD], [frame.closed, UNAVAILABLE]]) {
+      for (const i of seats) this.#set(i, to, changed);
+    }
+    this.#areas(frame.areas);
+    return changed;
+  }
+
+  #set(i, to, changed) {
+    const c = this.chart;
+    const from = this.status[i];
+    // A frame may name seats of a chart newer than ours.
+    if (from === to || !(i < c.size) || c.section[i] < 0) return;
+    this.status[i] = to;
+    const step = (to === AVAILABLE) - (from === AVAILABLE);
+    this.free[c.section[i]] += step;
+    this.freeByCategory[c.category[i]] += step;
+    changed.push(i);
+  }
+
+  #areas(areas) {
+    for (const [id, left] of Object.entries(areas ?? {})) this.areas.set(id, left);
+  }
+}

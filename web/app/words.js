@@ -1,0 +1,81 @@
+// How things are said: money, times, and every problem code as a sentence.
+
+/**
+ * money writes an amount of minor units in the shopper's own manner.
+ * @param {number} amount minor units
+ * @param {string} currency ISO 4217
+ */
+export function money(amount, currency) {
+  const f = new Intl.NumberFormat(undefined, { style: 'currency', currency });
+  return f.format(amount / 10 ** f.resolvedOptions().maximumFractionDigits);
+}
+
+/**
+ * when writes a moment in the venue's own time zone.
+ * @param {string} time RFC 3339
+ * @param {string} zone IANA
+ */
+export function when(time, zone) {
+  return new Intl.DateTimeFormat(undefined, {
+    weekday: 'short', day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZone: zone, timeZoneName: 'short',
+  }).format(new Date(time));
+}
+
+const numbers = new Intl.NumberFormat(); // making one takes longer than drawing a section
+
+/**
+ * number writes a whole number in the shopper's own manner.
+ * @param {number} n
+ */
+export const number = (n) => numbers.format(n);
+
+/**
+ * count writes a number with its noun.
+ * @param {number} n
+ * @param {string} one
+ * @param {string} [many]
+ */
+export const count = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
+
+const sentences = {
+  offline: 'We cannot reach the box office. Check your connection; nothing you chose is lost.',
+  store_unavailable: 'The box office is very busy right now. Try again in a moment; nothing you chose is lost.',
+  internal: 'Something failed on our side. Try again; nothing you chose is lost.',
+  bad_json: 'Your browser sent something we do not understand. Reload the page and try again.',
+  bad_request: 'Your browser sent something we do not understand. Reload the page and try again.',
+  empty_booking: 'Choose at least one seat first.',
+  body_too_large: 'That is too much for one order.',
+  token_missing: 'Sign in to go on.',
+  token_invalid: 'Your sign-in is no longer valid. Sign in again.',
+  token_expired: 'You have been signed out. Sign in again; nothing you chose is lost.',
+  sale_not_open: 'The sale is not open yet.',
+  not_your_booking: 'This order belongs to another account.',
+  unknown_event: 'There is no such event.',
+  unknown_booking: 'This order is over. Choose your seats again.',
+  unknown_chart: 'The seat map has changed. Reload the page.',
+  unknown_seat: 'One of these seats is not part of this event any more. Choose another.',
+  unknown_area: 'This area is not part of this event any more.',
+  not_found: 'There is nothing here.',
+  seats_taken: 'Somebody was faster: the seats marked below are gone. The others are still chosen.',
+  seats_lost: 'Some of your seats were sold to somebody else. You have not been charged.',
+  hold_expired: 'The time to pay is over and your seats are free again. You can choose them once more if nobody took them.',
+  payment_in_progress: 'A payment of this order is under way. Wait for its answer.',
+  booking_final: 'This order is closed and cannot be changed any more.',
+  too_many_seats: 'That is more than one order may hold. Take some out.',
+  too_many_held: 'You hold as many seats as one account may. Pay for them or give some back.',
+  duplicate_seat: 'A seat is in your order twice.',
+  area_full: 'There are not that many places left in this area.',
+  idempotency_key_reused: 'This order changed while it was being sent. Try again.',
+  not_offered: 'This is not offered yet.',
+};
+
+/**
+ * sentence says a problem in plain words.
+ * @param {{code?: string, detail?: string}} problem
+ */
+export function sentence(problem) {
+  return sentences[problem.code] ?? problem.detail ?? sentences.internal;
+}
+
+/** statusWords name the four states of the map, in their encoding. */
+export const statusWords = ['available', 'on hold', 'sold', 'not for sale'];

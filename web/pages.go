@@ -1,0 +1,117 @@
+package web
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"fmt"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+)
+
+//go:embed app
+var app embed.FS
+
+// asset is one file of the browser client as it is served.
+type asset struct {
+	body, gzipped []byte
+	kind          string // Content-Type
+	tag           string // ETag of the plain body
+}
+
+// MountPages adds the browser client: the list of events at /, the page of an
+// event at /events/{event}, and the files they load below /app/{hash of all of
+// them}/, which a browser keeps for ever. There is no build step: what web/app
+// holds is what a browser reads.
+func MountPages(e *echo.Echo) {
+	files, hash := readApp(app)
+	base := "/app/" + hash
+	home, event := files["index.html"].page(base), files["event.html"].page(base)
+	e.GET("/", home.serve("no-cache"))
+	e.GET("/events/:event", event.serve("no-cache"))
+	e.GET("/app/:hash/:file", func(c echo.Context) error {
+		a, ok := files[c.Param("file")]
+		if !ok || strings.HasSuffix(c.Param("file"), ".html") {
+			return echo.ErrNotFound
+		}
+		// Another hash is a page of another version, in the middle of a
+		// deployment: it gets what there is, but must not keep it.
+		cache := "no-cache"
+		if c.Param("hash") == hash {
+			cache = "public, max-age=31536000, immutable"
+		}
+		return a.serve(cache)(c)
+	})
+}
+
+// readApp reads all files and the hash that names this version of them. The
+// files are part of the program: one that cannot be read is a bug.
+func readApp(from fs.FS) (map[string]*asset, string) {
+	files := map[string]*asset{}
+	all := sha256.New()
+	err := fs.WalkDir(from, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		body, err := fs.ReadFile(from, name)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(all, "%s %d\n%s", name, len(body), body)
+		files[path.Base(name)] = newAsset(path.Base(name), body)
+		return nil
+	})
+	if err != nil {
+		panic(err)
+	}
+	return files, hex.EncodeToString(all.Sum(nil)[:8])
+}
+
+func newAsset(name string, body []byte) *asset {
+	kind := mime.TypeByExtension(path.Ext(name))
+	if path.Ext(name) == ".js" {
+		kind = "text/javascript; charset=utf-8" // whatever the system's table says: a module of another type is refused
+	}
+	sum := sha256.Sum256(body)
+	return &asset{body: body, gzipped: zip(body), kind: kind, tag: hex.EncodeToString(sum[:8])}
+}
+
+func zip(body []byte) []byte {
+	var b bytes.Buffer
+	w, _ := gzip.NewWriterLevel(&b, gzip.BestCompression) // the level is a good one
+	_, _ = w.Write(body)                                  // a buffer takes everything
+	_ = w.Close()
+	return b.Bytes()
+}
+
+// page is an HTML file that finds the other files below base.
+func (a *asset) page(base string) *asset {
+	return newAsset("page.html", bytes.ReplaceAll(a.body, []byte("{{base}}"), []byte(base)))
+}
+
+// serve answers with the file, compressed for whoever takes that.
+func (a *asset) serve(cache string) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		h := c.Response().Header()
+		h.Set("Cache-Control", cache)
+		h.Set("Vary", "Accept-Encoding")
+		body, tag := a.body, `"`+a.tag+`"`
+		if strings.Contains(c.Request().Header.Get("Accept-Encoding"), "gzip") {
+			body, tag = a.gzipped, `"`+a.tag+`-gzip"`
+			h.Set("Content-Encoding", "gzip")
+		}
+		h.Set("ETag", tag)
+		if strings.Contains(c.Request().Header.Get("If-None-Match"), tag) {
+			h.Del("Content-Encoding")
+			return c.NoContent(http.StatusNotModified)
+		}
+		return c.Blob(http.StatusOK, a.kind, body)
+	}
+}
