@@ -302,13 +302,16 @@ func translate(err error) error {
 // silent reports whether err means that Postgres does not answer, rather than
 // that it answered no.
 func silent(err error) bool {
+	var connect *pgconn.ConnectError
+	if errors.As(err, &connect) { // whatever the reason it gave
+		return true
+	}
 	var verdict *pgconn.PgError
 	if errors.As(err, &verdict) {
 		// 57: the server is going down or not up yet; 53: it has no connection, memory or disk left
 		return strings.HasPrefix(verdict.Code, "57") || strings.HasPrefix(verdict.Code, "53")
 	}
-	var connect *pgconn.ConnectError
 	var network net.Error // a deadline is one too
-	return errors.As(err, &connect) || errors.As(err, &network) ||
-		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || err != nil && pgconn.SafeToRetry(err)
+	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		err != nil && pgconn.SafeToRetry(err)
 }

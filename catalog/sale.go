@@ -78,11 +78,16 @@ func (s *Store) loadKnown(ctx context.Context, id string) (*known, time.Duration
 	if err != nil {
 		return nil, 0, err
 	}
-	fresh := freshFor
-	if event.State == Open && opensIn > 0 {
-		fresh = min(fresh, opensIn) // the sale opens on the dot, not up to a second late
+	return &known{event: event, sale: event.sale(c)}, keepFor(event.State, opensIn), nil
+}
+
+// keepFor never reaches across the opening: a sale opens on the dot, not up to
+// a second late.
+func keepFor(state State, opensIn time.Duration) time.Duration {
+	if state == Open && opensIn > 0 {
+		return min(freshFor, opensIn)
 	}
-	return &known{event: event, sale: event.sale(c)}, fresh, nil
+	return freshFor
 }
 
 func (e *Event) sale(c *chart) *seatmap.Sale {
