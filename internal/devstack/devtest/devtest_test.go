@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-
 	"seatcast/internal/devstack"
 	"seatcast/internal/devstack/devtest"
 )
@@ -85,14 +83,20 @@ func TestRedisIsPinned(t *testing.T) {
 }
 
 func TestNATSCarries(t *testing.T) {
-	got := make(chan *nats.Msg, 1)
-	if _, err := devtest.NATS(t).ChanSubscribe("seat", got); err != nil {
+	hears, speaks := devtest.NATS(t), devtest.NATS(t)
+	sub, err := hears.SubscribeSync("seat")
+	if err == nil {
+		err = hears.Flush() // the server knows of the subscription now
+	}
+	if err == nil {
+		err = speaks.Publish("seat", []byte("A12"))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	other := devtest.NATS(t)
-	eventually(t, func() bool {
-		return other.Publish("seat", []byte("A12")) == nil && len(got) > 0
-	})
+	if msg, err := sub.NextMsg(10 * time.Second); err != nil || string(msg.Data) != "A12" {
+		t.Fatalf("got %v, %v", msg, err)
+	}
 }
 
 func TestEventsDiffer(t *testing.T) {
@@ -107,5 +111,12 @@ func eventually(t *testing.T, holds func() bool) {
 		if time.Now().After(end) {
 			t.Fatal("not within 10 s")
 		}
+	}
+}
+
+func BenchmarkPostgresURL(b *testing.B) {
+	devtest.PostgresURL(b) // starts the server
+	for b.Loop() {
+		devtest.PostgresURL(b)
 	}
 }
