@@ -147,11 +147,11 @@ const degradedAfter = 2
 // look asks for all numbers at once and gives each follower its own. What each
 // had before is noted first: only a number below that is a fork.
 func (f *Feed) look(ctx context.Context) error {
-	before := make(map[*follower]int64)
+	before := make(map[*follower]sighting)
 	var events []string
 	for _, one := range f.all() {
-		if n, ok := one.number(); ok {
-			before[one] = n
+		if n, era, ok := one.position(); ok {
+			before[one] = sighting{before: n, era: era}
 			events = append(events, one.event)
 		}
 	}
@@ -164,12 +164,12 @@ func (f *Feed) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for one, n := range before {
-		sale, err := f.o.Sales.Sale(ctx, one.event)
-		if err != nil {
-			sale = nil // its chart is compared the next time
+	for one, s := range before {
+		s.now = numbers[one.event]
+		if s.sale, err = f.o.Sales.Sale(ctx, one.event); err != nil {
+			s.sale = nil // its chart is compared the next time
 		}
-		one.tell(sighting{before: n, now: numbers[one.event], sale: sale})
+		one.tell(s)
 	}
 	return nil
 }
@@ -263,7 +263,7 @@ func (f *Feed) projected(sale *seatmap.Sale) (v *view, sure bool) {
 	if one == nil || !sale.Hot {
 		return nil, false
 	}
-	if _, loaded := one.number(); !loaded {
+	if _, _, loaded := one.position(); !loaded {
 		return nil, false
 	}
 	return one.view(), time.Since(one.confirmedAt()) < 3*f.o.Silent

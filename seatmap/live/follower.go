@@ -30,6 +30,7 @@ type follower struct {
 	sale      *seatmap.Sale
 	shown     *view     // of p as it is, or nil
 	confirmed time.Time // when Redis last said that p.N is where it is
+	era       int       // restarts so far: what was seen before one says nothing after it
 
 	gap     *time.Timer // runs while waiting
 	waiting bool        // for what lies between what we have and what we know of
@@ -41,6 +42,7 @@ type follower struct {
 // sighting is an event's number as Redis says it; now is 0 when cold.
 type sighting struct {
 	before int64 // what the projection had when Redis was asked
+	era    int   // in which it was
 	now    int64
 	sale   *seatmap.Sale // nil when it could not be had
 }
@@ -74,7 +76,8 @@ func (f *follower) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case c := <-f.heard:
-			f.take(ctx, c)
+			_, followed := f.take(ctx, c)
+			f.o.Metrics.reordered.Add(float64(followed))
 		case s := <-f.seen:
 			f.judge(ctx, s)
 		case <-f.gap.C:
@@ -152,16 +155,16 @@ func (f *follower) begin(ctx context.Context) error {
 	return nil
 }
 
-// take handles a change that was heard or read.
-func (f *follower) take(ctx context.Context, c seatmap.Change) verdict {
+// take handles a change that was heard or read; followed counts those that had
+// come early and now followed it.
+func (f *follower) take(ctx context.Context, c seatmap.Change) (v verdict, followed int) {
 	f.mu.Lock()
-	v, followed := f.p.take(c)
+	v, followed = f.p.take(c)
 	if v == applied {
 		f.shown = nil
 	}
 	mine := f.p.N
 	f.mu.Unlock()
-	f.o.Metrics.reordered.Add(float64(followed))
 	switch v {
 	case early:
 		f.await()
@@ -171,7 +174,7 @@ func (f *follower) take(ctx context.Context, c seatmap.Change) verdict {
 		f.log.WarnContext(ctx, "fork: a change follows a number below mine", "n", c.N, "prev", c.Prev, "mine", mine)
 		f.rebuild(ctx, "fork")
 	}
-	return v
+	return v, followed
 }
 
 // await gives what is missing a moment to come by itself.
@@ -184,7 +187,10 @@ func (f *follower) await() {
 
 // judge compares the event's number with ours.
 func (f *follower) judge(ctx context.Context, s sighting) {
-	mine, _ := f.number()
+	mine, era, _ := f.position()
+	if s.era != era {
+		return
+	}
 	switch {
 	case s.now == 0:
 		f.log.WarnContext(ctx, "event is cold", "mine", mine)
@@ -219,7 +225,7 @@ func (f *follower) adoptSale(ctx context.Context, sale *seatmap.Sale) {
 // repair closes a gap from the log, once waiting has not.
 func (f *follower) repair(ctx context.Context) {
 	f.waiting = false
-	mine, _ := f.number()
+	mine, _, _ := f.position()
 	if f.known <= mine && len(f.p.early) == 0 {
 		f.confirm()
 		return
@@ -242,7 +248,7 @@ func (f *follower) repair(ctx context.Context) {
 // follows nothing that ever will come.
 func (f *follower) replay(ctx context.Context, changes []seatmap.Change) {
 	for _, c := range changes {
-		if f.take(ctx, c) == early {
+		if v, _ := f.take(ctx, c); v == early {
 			f.jump(ctx)
 			return
 		}
@@ -262,7 +268,7 @@ func (f *follower) jump(ctx context.Context) {
 		f.log.WarnContext(ctx, "gap not repaired yet", "err", err)
 		return
 	}
-	if mine, _ := f.number(); s.N <= mine {
+	if mine, _, _ := f.position(); s.N <= mine {
 		f.rebuild(ctx, "fork")
 		return
 	}
@@ -276,7 +282,7 @@ func (f *follower) jump(ctx context.Context) {
 // rebuild has the event numbered above what we have, which watchers have too,
 // and starts over.
 func (f *follower) rebuild(ctx context.Context, why string) {
-	mine, _ := f.number()
+	mine, _, _ := f.position()
 	if err := f.o.Maps.rebuild.Rebuild(ctx, f.event, mine); err != nil {
 		if ctx.Err() == nil {
 			f.log.ErrorContext(ctx, "rebuild failed; it is tried again", "position", mine, "err", err)
@@ -300,6 +306,7 @@ func (f *follower) restart(ctx context.Context, atLeast int64, why string) {
 	}
 	f.mu.Lock()
 	f.p.restart(s)
+	f.era++
 	f.shown, f.confirmed = nil, time.Now()
 	f.mu.Unlock()
 	f.announce(why)

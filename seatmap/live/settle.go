@@ -37,11 +37,11 @@ func (f *follower) flush() {
 	f.o.Metrics.lag.Observe(float64(time.Now().UnixMilli()-d.At) / 1000)
 }
 
-// number is where the projection is; ok says that there is one.
-func (f *follower) number() (n int64, ok bool) {
+// position is where the projection is; ok says that there is one.
+func (f *follower) position() (n int64, era int, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.p.N, f.sale != nil
+	return f.p.N, f.era, f.sale != nil
 }
 
 // view is the projection as it is.
