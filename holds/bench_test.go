@@ -1,0 +1,163 @@
+package holds_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seatcast/holds"
+	"seatcast/internal/devstack"
+	"seatcast/internal/devstack/devtest"
+	"seatcast/seatmap"
+)
+
+// plain is the script everybody writes first: check all, then set all. It has
+// no number, no log, no map, no index, no basket and no caps.
+var plain = redis.NewScript(`
+for i = 1, #KEYS do
+  if redis.call('EXISTS', KEYS[i]) == 1 then return 0 end
+end
+for i = 1, #KEYS do
+  redis.call('SET', KEYS[i], ARGV[1], 'PX', ARGV[2])
+end
+return 1`)
+
+const benchSeats = 60_000
+
+// bench is one Redis on one core, a warm stadium, and the same client for both.
+type bench struct {
+	rdb   *redis.Client
+	store *holds.Store
+	round atomic.Int64
+}
+
+func newBench(tb testing.TB) *bench {
+	server := devtest.RedisServer(tb, devstack.RedisOptions{CPU: strconv.Itoa(runtime.NumCPU() - 1)})
+	rdb := server.Client()
+	tb.Cleanup(func() { _ = rdb.Close() })
+	judge := judge(func(context.Context, string) seatmap.Truth { return seatmap.Truth{Seats: benchSeats} })
+	return &bench{rdb: rdb, store: holds.New(rdb, judge, voice(func(string, []byte) {}), slog.New(slog.NewTextHandler(io.Discard, nil)))}
+}
+
+// warm empties Redis and rebuilds the event, so that every pair of runs starts
+// alike.
+func (x *bench) warm(tb testing.TB) {
+	ctx := context.Background()
+	if err := x.rdb.FlushAll(ctx).Err(); err != nil {
+		tb.Fatal(err)
+	}
+	if err := x.store.Rebuild(ctx, "stadium", 0); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// drive calls f total times from many goroutines, as requests would, and
+// returns how long that took.
+func drive(tb testing.TB, total int, f func(k int) error) time.Duration {
+	const clients = 16
+	var (
+		wg   sync.WaitGroup
+		next atomic.Int64
+	)
+	start := time.Now()
+	for range clients {
+		wg.Go(func() {
+			for k := next.Add(1) - 1; k < int64(total); k = next.Add(1) - 1 {
+				if err := f(int(k)); err != nil {
+					tb.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return time.Since(start)
+}
+
+var terms = seatmap.Terms{Hold: 8 * time.Minute, Pay: 5 * time.Minute, Cap: 20 * time.Minute, Grace: 30 * time.Second,
+	SeatsPerBooking: 8, SeatsPerUser: 8}
+
+var quote = []byte(`{"seats":[{"i":11,"ticketId":"n-12-7","label":"7","section":"North","row":"12","category":"Gold","price":9500},` +
+	`{"i":12,"ticketId":"n-12-8","label":"8","section":"North","row":"12","category":"Gold","price":9500}],"areas":[],"total":{"amount":19000,"currency":"EUR"}}`)
+
+func (x *bench) request(k int) holds.TakeRequest {
+	n := x.round.Add(1)
+	return holds.TakeRequest{Event: "stadium", Token: fmt.Sprintf("%032d", n), User: "user-" + strconv.FormatInt(n, 10),
+		Seats: []int{2 * k, 2*k + 1}, Quote: quote, Hash: "0123456789abcdef0123456789abcdef", Terms: terms}
+}
+
+func (x *bench) take(k int) error {
+	_, err := x.store.Take(context.Background(), x.request(k))
+	return err
+}
+
+func (x *bench) refused(k int) error {
+	var taken *holds.TakenError
+	if err := x.take(k); !errors.As(err, &taken) {
+		return fmt.Errorf("not refused: %w", err)
+	}
+	return nil
+}
+
+func (x *bench) plain(want int) func(k int) error {
+	return func(k int) error {
+		r := x.request(k)
+		got, err := plain.Run(context.Background(), x.rdb, []string{seatmap.HoldKey(r.Event, r.Seats[0]), seatmap.HoldKey(r.Event, r.Seats[1])},
+			r.Token, r.Terms.Hold.Milliseconds()).Int()
+		if err == nil && got != want {
+			err = fmt.Errorf("plain script says %d", got)
+		}
+		return err
+	}
+}
+
+// BenchmarkTakeAgainstPlain takes and refuses pairs of seats with our script
+// and with the plain one in turn, and reports medians of five pairs:
+// granted-% is our throughput of that of the plain script, refusal-cost our
+// time of its time.
+func BenchmarkTakeAgainstPlain(b *testing.B) {
+	x := newBench(b)
+	total := benchSeats / 2
+	var granted, refusal []float64
+	var rate float64
+	for b.Loop() {
+		granted, refusal = granted[:0], refusal[:0]
+		for range 5 {
+			x.warm(b)
+			ours := drive(b, total, x.take)
+			oursNo := drive(b, total, x.refused)
+			x.warm(b)
+			theirs := drive(b, total, x.plain(1))
+			theirsNo := drive(b, total, x.plain(0))
+			granted = append(granted, 100*theirs.Seconds()/ours.Seconds())
+			refusal = append(refusal, oursNo.Seconds()/theirsNo.Seconds())
+			rate = float64(total) / ours.Seconds()
+		}
+	}
+	slices.Sort(granted)
+	slices.Sort(refusal)
+	b.ReportMetric(granted[2], "granted-%")
+	b.ReportMetric(refusal[2], "refusal-cost")
+	b.ReportMetric(rate, "takes/s")
+}
+
+type judge func(ctx context.Context, event string) seatmap.Truth
+
+func (j judge) Truth(ctx context.Context, event string, use func(context.Context, seatmap.Truth) error) error {
+	return use(ctx, j(ctx, event))
+}
+
+type voice func(event string, change []byte)
+
+func (v voice) Publish(_ context.Context, event string, change []byte) { v(event, change) }

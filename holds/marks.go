@@ -1,0 +1,77 @@
+package holds
+
+import (
+	"context"
+	_ "embed"
+	"slices"
+
+	"seatcast/seatmap"
+)
+
+//go:embed spend.lua
+var spendLua string
+
+//go:embed restore.lua
+var restoreLua string
+
+var (
+	spendScript   = newScript("spend", seatsLua, spendLua)
+	restoreScript = newScript("restore", seatsLua, restoreLua)
+)
+
+// Spend marks seats sold or closed, whoever holds them, sets the places left
+// and makes baskets sold. It is called with the event's advisory lock held, by
+// whoever has just read these facts from Postgres; see Judge. What is so
+// already is not numbered again.
+func (s *Store) Spend(ctx context.Context, event string, m seatmap.Marks) (err error) {
+	defer func() { s.metrics.came("spend", err) }()
+	seats := slices.Concat(m.Seats, m.Closed)
+	users, err := s.users(ctx, event, seats, slices.Clone(m.Baskets))
+	if err != nil {
+		return err
+	}
+	keys := holdKeys(markKeys(event), event, seats)
+	for _, token := range m.Baskets {
+		keys = append(keys, seatmap.BasketKey(event, token))
+	}
+	for _, user := range users {
+		keys = append(keys, seatmap.UserKey(event, user))
+	}
+	args := areaArgs(seatArgs([]any{len(m.Seats), len(m.Closed), len(m.Baskets)}, seats), m.Areas)
+	return s.mark(ctx, event, spendScript, keys, args)
+}
+
+// Restore takes the marks of seats away, sold and closed alike, so that they
+// can be held, and sets the places left. A live hold stays. It is called as
+// Spend is.
+func (s *Store) Restore(ctx context.Context, event string, m seatmap.Marks) (err error) {
+	defer func() { s.metrics.came("restore", err) }()
+	seats := slices.Concat(m.Seats, m.Closed)
+	args := areaArgs(seatArgs([]any{len(seats)}, seats), m.Areas)
+	return s.mark(ctx, event, restoreScript, holdKeys(markKeys(event), event, seats), args)
+}
+
+func (s *Store) mark(ctx context.Context, event string, sc script, keys []string, args []any) error {
+	// Not s.warm: who waits there may wait for the lock this caller holds.
+	rebuild := func(ctx context.Context, event string) error { return s.Rebuild(ctx, event, 0) }
+	answer, err := s.do(ctx, event, rebuild, sc, keys, args...)
+	if err != nil {
+		return err
+	}
+	if answer.word != "done" {
+		return refused(answer)
+	}
+	s.publish(ctx, event, answer.text(0))
+	return nil
+}
+
+func markKeys(event string) []string {
+	return []string{seatmap.SeqKey(event), seatmap.MapKey(event), seatmap.HeldKey(event), seatmap.LogKey(event), seatmap.AreasKey(event)}
+}
+
+func areaArgs(args []any, left map[string]int) []any {
+	for area, places := range left {
+		args = append(args, area, places)
+	}
+	return args
+}

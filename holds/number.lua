@@ -1,0 +1,30 @@
+-- number.lua stands before every other script: how a change is numbered and
+-- logged. It runs nothing by itself.
+--
+-- Numbers and times stay strings: .. and cjson would round a number to 14
+-- digits, a number has 16, and printing one costs more than a small command.
+-- Strings of one length compare as the numbers do, and microseconds have 16
+-- digits from 2001 to 2286. %d is exact in Lua up to 2^53.
+
+-- clock returns Redis time, the only clock there is: in microseconds and in
+-- milliseconds.
+local function clock()
+  local t = redis.call('TIME')
+  local us = t[1] .. string.rep('0', 6 - #t[2]) .. t[2]
+  return us, string.sub(us, 1, -4)
+end
+
+-- announce numbers a change, logs it and returns its JSON. body is what the
+-- change says, from its first comma on. It comes last: it writes.
+local function announce(seq, log, last, us, ms, body)
+  local n, trim, keep = us, 'MINID', string.format('%d', us - 120000000)
+  if #us < #last or #us == #last and us <= last then
+    -- The clock is behind the numbers, which now say nothing of age.
+    n, trim, keep = string.format('%d', last + 1), 'MAXLEN', '100000'
+  end
+  local change = '{"n":' .. n .. ',"prev":' .. last .. ',"at":' .. ms .. body .. '}'
+  redis.call('XADD', log, trim, '~', keep, n, 'c', change)
+  redis.call('SET', seq, n)
+  return change
+end
+

@@ -1,0 +1,111 @@
+-- rebuild.lua makes an event's keys anew from what Postgres says, keeping every
+-- live hold. Its number is above every number anybody has.
+--
+-- KEYS[1]    seq     number of the last change, written last: until then the event is cold
+-- KEYS[2]    map     the map as announced
+-- KEYS[3]    held    zset: seat -> until
+-- KEYS[4]    log     stream of changes
+-- KEYS[5]    areas   hash: places left
+-- KEYS[6]    reset   number of the last reset
+-- KEYS[7..]  hold of every seat of the event, then basket and account of each booking
+-- ARGV[1]    position: a number somebody has, or 0
+-- ARGV[2]    a letter for every seat: 0 for sale, 2 sold, 3 closed
+-- ARGV[3]    how many bookings
+-- ARGV[4..]  of each booking: token, account, seats, areas, quote, hash, first, until, cap;
+--            then area and places left of each area
+-- Returns    {done, change}: change is empty when somebody rebuilt it already
+
+local seq, map, held, log, areas, reset = unpack(KEYS, 1, 6)
+local position, letters, bookings = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local hold = 7 -- seat i is KEYS[hold + i]
+
+local last = redis.call('GET', seq)
+if last and tonumber(redis.call('GET', reset) or 0) > position then return {'done', ''} end
+
+local us, ms = clock()
+local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
+local n = math.max(last or 0, position, us, newest and string.match(newest[1], '^%d+') or 0) + 1
+
+-- Seats: the truth wins over marks, live holds win over silence.
+local mark, drop, holders, states = {}, {}, {}, {}
+for i, value in ipairs(values(hold, hold + #letters - 1)) do
+  i = i - 1
+  local state = string.byte(letters, i + 1) - 48
+  local want = state == 2 and 'sold' or state == 3 and 'closed'
+  states[i] = state
+  if want then
+    if value ~= want then
+      mark[#mark + 1] = KEYS[hold + i]
+      mark[#mark + 1] = want
+    end
+  elseif value == 'sold' or value == 'closed' then
+    drop[#drop + 1] = KEYS[hold + i]
+  elseif value then
+    holders[i] = value
+    states[i] = 1
+  end
+end
+
+-- Bookings: what they hold in Postgres they hold here, unless somebody else
+-- does or they were given back.
+local baskets = {}
+for b = 1, bookings do
+  local token, account, seats, places, quote, hash, first, till, cap = unpack(ARGV, 9 * b - 5, 9 * b + 3)
+  local key, user = KEYS[hold + #letters + 2 * b - 2], KEYS[hold + #letters + 2 * b - 1]
+  local there = redis.call('HMGET', key, 'state', 'until')
+  till = math.max(till, there[2] or 0)
+  if till > tonumber(ms) and (not there[1] or there[1] == 'held') then
+    local mine = {}
+    for seat in string.gmatch(seats, '%d+') do
+      local i = tonumber(seat)
+      if states[i] == 0 or holders[i] == token then
+        holders[i] = token
+        states[i] = 1
+        mine[#mine + 1] = i
+      end
+    end
+    baskets[#baskets + 1] = {key = key, user = user, token = token, till = till, cap = cap, seats = mine,
+      fields = {'user', account, 'seats', seats, 'areas', places, 'quote', quote, 'hash', hash,
+        'first', first, 'until', string.format('%d', till), 'cap', cap, 'state', 'held'}}
+  end
+end
+
+many(mark, 'MSET')
+many(drop, 'DEL')
+for _, b in ipairs(baskets) do
+  local index = {}
+  for _, i in ipairs(b.seats) do
+    redis.call('SET', KEYS[hold + i], b.token, 'PXAT', b.till)
+    index[#index + 1] = b.till
+    index[#index + 1] = i
+  end
+  many(b.fields, 'HSET', b.key)
+  redis.call('PEXPIREAT', b.key, b.till + 600000)
+  many(index, 'ZADD', b.user)
+  if #index > 0 then
+    redis.call('PEXPIREAT', b.user, math.max(b.cap, redis.call('PEXPIRETIME', b.user)))
+  end
+end
+
+local index = {}
+for i in pairs(holders) do
+  index[#index + 1] = redis.call('PEXPIRETIME', KEYS[hold + i])
+  index[#index + 1] = i
+end
+redis.call('DEL', held, areas)
+many(index, 'ZADD', held)
+
+local bytes = {}
+for i = 0, #letters - 1, 4 do
+  bytes[#bytes + 1] = string.char(states[i] + 4 * (states[i + 1] or 0) + 16 * (states[i + 2] or 0) + 64 * (states[i + 3] or 0))
+end
+redis.call('SET', map, table.concat(bytes))
+local left = {unpack(ARGV, 9 * bookings + 4)}
+many(left, 'HSET', areas)
+
+local id = string.format('%d', n)
+local change = '{"n":' .. id .. ',"prev":' .. (last or '0') .. ',"at":' .. ms .. ',"reset":true}'
+redis.call('XADD', log, 'MINID', '~', string.format('%d', us - 120000000), id, 'c', change)
+redis.call('SET', reset, id)
+redis.call('SET', seq, id)
+return {'done', change}

@@ -1,0 +1,208 @@
+package holds
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
+
+	"seatcast/seatmap"
+)
+
+// Store holds seats in Redis. Its methods may be called concurrently, from any
+// number of processes. A method that changes the map publishes the change
+// before it returns, and one that finds its event cold rebuilds it first.
+// When Redis does not answer the error is seatmap.ErrUnavailable.
+type Store struct {
+	rdb     redis.UniversalClient
+	judge   Judge
+	voice   Voice
+	log     *slog.Logger
+	metrics metrics
+
+	rebuilds singleflight.Group // by event: many who find it cold wait for one
+}
+
+// New returns a store on rdb, which should be made with Options.
+func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) *Store {
+	return &Store{rdb: rdb, judge: judge, voice: voice, log: log, metrics: newMetrics()}
+}
+
+// Options reads a Redis URL, or several with commas between for a cluster, and
+// sets what a hold needs: a caller's deadline reaches the socket, a full pool
+// says so soon, and a call without an answer is repeated once, which every
+// script here stands.
+func Options(url string) (*redis.UniversalOptions, error) {
+	var o redis.UniversalOptions
+	for _, one := range strings.Split(url, ",") {
+		parsed, err := redis.ParseURL(one)
+		if err != nil {
+			return nil, fmt.Errorf("redis url: %w", err)
+		}
+		o.Addrs = append(o.Addrs, parsed.Addr)
+		o.DB, o.Username, o.Password, o.TLSConfig = parsed.DB, parsed.Username, parsed.Password, parsed.TLSConfig
+	}
+	o.ContextTimeoutEnabled = true
+	o.MaxRetries = 1
+	o.DialTimeout = time.Second
+	o.ReadTimeout = 2 * time.Second
+	o.WriteTimeout = 2 * time.Second
+	o.PoolTimeout = 500 * time.Millisecond
+	return &o, nil
+}
+
+//go:embed number.lua
+var numberLua string
+
+//go:embed seats.lua
+var seatsLua string
+
+// script is one verb: its Lua behind the words it shares with others.
+type script struct {
+	verb string
+	lua  *redis.Script
+}
+
+func newScript(verb string, lua ...string) script {
+	return script{verb: verb, lua: redis.NewScript(numberLua + strings.Join(lua, ""))}
+}
+
+// reply is what a script returned: a word and what goes with it.
+type reply struct {
+	word string
+	rest []any
+}
+
+// text returns the k-th value behind the word as a string.
+func (r reply) text(k int) string {
+	s, _ := r.rest[k].(string)
+	return s
+}
+
+// texts returns the values from the k-th on, or those of a list in it.
+func texts(values []any) []string {
+	out := make([]string, len(values))
+	for k, v := range values {
+		out[k], _ = v.(string)
+	}
+	return out
+}
+
+// millis reads a time a script returned, as an integer or as text.
+func millis(v any) (time.Time, error) {
+	switch v := v.(type) {
+	case int64:
+		return time.UnixMilli(v).UTC(), nil
+	case string:
+		ms, err := strconv.ParseInt(v, 10, 64)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("time in a basket: %w", err)
+		}
+		return time.UnixMilli(ms).UTC(), nil
+	default:
+		return time.Time{}, fmt.Errorf("time in a basket is %v", v)
+	}
+}
+
+// errCold says that the event has no number: its keys are not there.
+var errCold = errors.New("holds: event is cold")
+
+// run runs a script. Its error is errCold, or of Redis.
+func (s *Store) run(ctx context.Context, sc script, keys []string, args ...any) (reply, error) {
+	start := time.Now()
+	values, err := sc.lua.Run(ctx, s.rdb, keys, args...).Slice()
+	s.metrics.took(sc.verb, time.Since(start))
+	if err != nil {
+		return reply{}, translate(sc.verb, err)
+	}
+	r := reply{rest: values[1:]}
+	r.word, _ = values[0].(string)
+	if r.word == "cold" {
+		return reply{}, errCold
+	}
+	return r, nil
+}
+
+// seats reads which seats a basket has, as the basket writes them; none when
+// there is no such basket.
+func (s *Store) seats(ctx context.Context, event, token string) (string, error) {
+	seats, err := s.rdb.HGet(ctx, seatmap.BasketKey(event, token), "seats").Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return "", translate("basket", err)
+	}
+	return seats, nil
+}
+
+// users reads the accounts that hold seats or had baskets, each once.
+func (s *Store) users(ctx context.Context, event string, seats []int, tokens []string) ([]string, error) {
+	for part := range slices.Chunk(seats, 1000) {
+		holders, err := s.rdb.MGet(ctx, holdKeys(nil, event, part)...).Result()
+		if err != nil {
+			return nil, translate("spend", err)
+		}
+		for _, holder := range texts(holders) {
+			if holder != "" && holder != seatmap.SoldMark && holder != seatmap.ClosedMark {
+				tokens = append(tokens, holder)
+			}
+		}
+	}
+	cmds, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, token := range unique(tokens) {
+			p.HGet(ctx, seatmap.BasketKey(event, token), "user")
+		}
+		return nil
+	})
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return nil, translate("spend", err)
+	}
+	var users []string
+	for _, cmd := range cmds {
+		if user := cmd.(*redis.StringCmd).Val(); user != "" {
+			users = append(users, user)
+		}
+	}
+	return unique(users), nil
+}
+
+// numbers reads the number of an event's last change and of its last reset; 0
+// for one that is not there.
+func (s *Store) numbers(ctx context.Context, event string) (last, reset int64, err error) {
+	values, err := s.rdb.MGet(ctx, seatmap.SeqKey(event), seatmap.ResetKey(event)).Result()
+	if err != nil {
+		return 0, 0, translate("rebuild", err)
+	}
+	read := texts(values)
+	last, _ = strconv.ParseInt(read[0], 10, 64)
+	reset, _ = strconv.ParseInt(read[1], 10, 64)
+	return last, reset, nil
+}
+
+// refusals are the replies of a Redis that works but cannot serve: it starts,
+// follows another, or is full.
+var refusals = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "OOM", "BUSY"}
+
+// translate makes an error of the Redis client one of ours. What is not a
+// reply of Redis came from the way to it.
+func translate(verb string, err error) error {
+	if errors.Is(err, context.Canceled) {
+		return fmt.Errorf("%s: %w", verb, err)
+	}
+	var answered redis.Error
+	if !errors.As(err, &answered) {
+		return fmt.Errorf("%s: %w: %w", verb, seatmap.ErrUnavailable, err)
+	}
+	for _, refusal := range refusals {
+		if redis.HasErrorPrefix(err, refusal) {
+			return fmt.Errorf("%s: %w: %w", verb, seatmap.ErrUnavailable, err)
+		}
+	}
+	return fmt.Errorf("%s: %w", verb, err)
+}

@@ -1,0 +1,52 @@
+-- spend.lua marks seats sold or unavailable, as the arbiter decided, whoever
+-- holds them.
+--
+-- KEYS[1]    seq     number of the last change
+-- KEYS[2]    map     the map as announced
+-- KEYS[3]    held    zset: seat -> until
+-- KEYS[4]    log     stream of changes
+-- KEYS[5]    areas   hash: places left
+-- KEYS[6..]  hold of each seat sold, then of each closed, then the baskets that
+--            became sold, then the zset of every account that held one of the seats
+-- ARGV[1..3] how many sold, closed, baskets
+-- ARGV[4..]  each seat sold, each closed, then area and places left of each area
+-- Returns    {done, change}: change is empty when nothing differed
+--            {cold}: nothing changed
+
+local seq, map, held, log, areas = unpack(KEYS, 1, 5)
+local sold, closed, baskets = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local count = sold + closed
+
+local last = redis.call('GET', seq)
+if not last then return {'cold'} end
+
+local us, ms = clock()
+local seats = {}
+for k = 1, count do seats[k] = ARGV[k + 3] end
+local holders, states = values(6, 5 + count), shown(map, seats)
+local mark, changed, colours, booked, shut = {}, {}, {}, {}, {}
+for k = 1, count do
+  local value, state, part = 'sold', 2, booked
+  if k > sold then value, state, part = 'closed', 3, shut end
+  if holders[k] ~= value then
+    mark[#mark + 1] = KEYS[k + 5]
+    mark[#mark + 1] = value
+  end
+  if states[k] ~= state then
+    changed[#changed + 1] = seats[k]
+    colours[#colours + 1] = state
+    part[#part + 1] = seats[k]
+  end
+end
+local left, places = recount(areas, count + 4)
+
+many(mark, 'MSET')
+many(seats, 'ZREM', held)
+for k = 6 + count, 5 + count + baskets do
+  if redis.call('EXISTS', KEYS[k]) == 1 then redis.call('HSET', KEYS[k], 'state', 'sold') end
+end
+for k = 6 + count + baskets, #KEYS do many(seats, 'ZREM', KEYS[k]) end
+many(left, 'HSET', areas)
+if #changed == 0 and #left == 0 then return {'done', ''} end
+paint(map, changed, colours)
+return {'done', announce(seq, log, last, us, ms, list('booked', booked) .. list('closed', shut) .. places)}
