@@ -303,14 +303,28 @@ export class Cart extends EventTarget {
     try {
       await f();
     } catch (p) {
-      if (p.code === 'hold_expired' || p.code === 'unknown_booking') this.#over({ code: p.code });
-      else {
-        this.#problem(p);
-        if (p.code === 'seats_lost' || p.code === 'booking_final') await this.refresh();
-      }
+      await this.#failed(p);
     } finally {
       this.busy = false;
       this.#changed();
+    }
+  }
+
+  /** failed follows what a problem says of the booking. */
+  async #failed(p) {
+    const id = this.booking?.bookingId;
+    if (!id) return this.#problem(p);
+    switch (p.code) {
+      case 'hold_expired':
+      case 'unknown_booking':
+        return this.#over({ code: p.code });
+      case 'seats_lost': // what is left of it is chosen again, not kept from others
+        this.#over({ code: p.code, lost: p.seats });
+        return this.#api.call('DELETE', `/v1/bookings/${id}`).catch(() => {}); // it ends by itself too
+      case 'booking_final':
+        return this.refresh();
+      default:
+        return this.#problem(p);
     }
   }
 

@@ -15,7 +15,7 @@ import { State } from './state.js';
 import { money, number, sentence, when } from './words.js';
 
 const MODES = {
-  connecting: 'Connecting…', live: 'Live', polling: 'Updated every few seconds', waiting: 'Reconnecting…',
+  connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
 };
 
 const clock = new Clock();

@@ -4,7 +4,6 @@
 import { judge } from './state.js';
 
 const SILENCE = 40000; // a stream says something at least every 25 s
-const STREAM_AGAIN = 30000; // after the server asked us to poll for a while
 const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
 
 /**
@@ -13,7 +12,7 @@ const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
  * @property {(frame: object) => void} snapshot
  * @property {(frame: object) => void} delta
  * @property {(sha: string) => Promise<void>} chart another chart is in force: fetch it, and forget the map of the old one
- * @property {(mode: 'connecting'|'live'|'polling'|'waiting') => void} mode
+ * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late') => void} mode late: what is shown may be behind
  * @property {() => void} heard something arrived: what is shown is as of now
  */
 
@@ -82,8 +81,8 @@ export class Feed {
         if (source === this.#source) this.#take(name, JSON.parse(e.data || '{}'), Number(e.lastEventId));
       });
     }
-    source.onerror = () => {
-      if (source !== this.#source) return;
+    source.onerror = (e) => {
+      if (source !== this.#source || 'data' in e) return; // the server's own word "error" comes here too; a cut follows it
       // The browser comes back by itself after a cut; after any answer that
       // is not a stream (204: poll; 503: overload) it gives up for good.
       if (source.readyState === EventSource.CLOSED) this.#descend();
@@ -116,7 +115,9 @@ export class Feed {
         if (id > this.#mine && this.#mine) this.#again(500);
         break;
       case 'degraded':
-        this.#descend(frame.retry_ms ?? STREAM_AGAIN);
+        clearTimeout(this.#timers.poll);
+        this.#sink.mode(frame.reason ? 'late' : 'live');
+        if (frame.reason) this.#beside();
         break;
     }
   }
@@ -130,6 +131,7 @@ export class Feed {
     this.#mine = frame.n;
     this.#floor = frame.n;
     this.#failures = 0;
+    this.#resuming = true; // what follows in a stream may begin before it
     this.#sink.snapshot(frame);
   }
 
@@ -170,35 +172,44 @@ export class Feed {
     this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
   }
 
+  /** beside polls while the stream is open but late. */
+  async #beside() {
+    const turn = this.#turn;
+    const frame = await this.#get().catch(() => null);
+    if (turn !== this.#turn) return;
+    if (frame) this.#snapshot(frame);
+    if (turn === this.#turn) this.#timers.poll = setTimeout(() => this.#beside(), interval(frame));
+  }
+
+  #get() {
+    return this.#api.get(`${this.#path}/seatmap`);
+  }
+
   /** descend polls, and looks again for a stream when the server has one. */
-  #descend(streamAfter = 0) {
+  #descend() {
     this.#close();
     this.#failures++;
-    const wait = Math.max(streamAfter, 1000 * 2 ** Math.min(this.#failures, 6));
+    const wait = 1000 * 2 ** Math.min(this.#failures, 6);
     this.#poll(Date.now() + wait * (0.75 + Math.random() / 2));
   }
 
   async #poll(streamAt = Infinity) {
-    let wait = 5000;
     const turn = this.#turn;
+    let frame = null;
     try {
-      const frame = await this.#api.get(`${this.#path}/seatmap`);
+      frame = await this.#get();
       if (turn !== this.#turn) return;
       this.#heard();
-      this.#sink.mode('polling');
-      wait = Math.min(60000, Math.max(500, frame.poll_after_ms ?? wait));
+      this.#sink.mode(frame.stale ? 'late' : 'polling');
       if (!frame.live) streamAt = Infinity;
       else if (streamAt === Infinity) streamAt = 0;
       this.#snapshot(frame);
-      if (turn !== this.#turn) return; // another chart
-    } catch (p) {
-      if (turn !== this.#turn) return;
-      this.#sink.mode('waiting');
-      wait = Math.max(wait, p.retryAfter ?? 0);
+    } catch {
+      if (turn === this.#turn) this.#sink.mode('waiting');
     }
-    if (Date.now() >= streamAt) return this.#open();
-    if (document.hidden) wait *= 4;
-    this.#timers.poll = setTimeout(() => this.#poll(streamAt), wait * (0.9 + Math.random() / 5));
+    if (turn !== this.#turn) return; // another chart, or something else took over
+    if (Date.now() >= streamAt) this.#open();
+    else this.#timers.poll = setTimeout(() => this.#poll(streamAt), interval(frame));
   }
 
   #heard() {
@@ -209,4 +220,10 @@ export class Feed {
   #watch() {
     if (this.#source && Date.now() - this.#last > SILENCE) this.#again(3000);
   }
+}
+
+/** interval is how long to wait after a poll: as the server said, never all at once. */
+function interval(frame) {
+  const said = Math.min(60000, Math.max(500, frame?.poll_after_ms ?? 5000));
+  return said * (document.hidden ? 4 : 1) * (0.9 + Math.random() / 5);
 }

@@ -11,8 +11,14 @@ import { money, number } from './words.js';
  * @type {[string, string][]}
  */
 const CARDS = [
-  ['4242424242424242', 'Approved'],
-  ['4000000000000002', 'Declined'],
+  ['4242424242424242', 'approved at once'],
+  ['4000000000000002', 'declined'],
+  ['4000000000003220', 'the bank takes a few seconds'],
+  ['4000000000000259', 'every notice comes twice'],
+  ['4000000000000341', 'the notice comes before the answer'],
+  ['4000000000000127', 'no notice ever comes'],
+  ['4000000000000069', 'approved long after the hold'],
+  ['4000000000000119', 'approved, then the money is refused'],
 ];
 
 const WARN = [[120000, 'Two minutes left to pay.'], [60000, 'One minute left to pay.'], [20000, 'Twenty seconds left to pay.']];
@@ -57,12 +63,18 @@ export class Panel {
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute('aria-busy', this.#cart.busy);
     if (focus) this.#root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
-    const deadline = this.#cart.stage === 'held' || this.#cart.stage === 'paying' ? this.#cart.booking.expiresAt : '';
-    if (deadline !== this.#deadline) {
-      this.#deadline = deadline;
+    this.#arm();
+  }
+
+  /** arm starts the countdown of a stage that has one, and anew when its end has moved. */
+  #arm() {
+    const { stage, booking } = this.#cart;
+    const ends = stage === 'held' || stage === 'paying' ? booking.expiresAt : null;
+    if (`${stage} ${ends}` !== this.#deadline) {
+      this.#deadline = `${stage} ${ends}`;
       this.said = new Set();
-      this.#countdown.until(deadline ? Date.parse(deadline) : null);
-    } else if (deadline) this.#tick(Date.parse(deadline) - this.#clock.now(), true);
+      this.#countdown.until(ends && Date.parse(ends));
+    } else if (ends) this.#tick(Date.parse(ends) - this.#clock.now(), true);
   }
 
   #tick(left, quiet = false) {
@@ -148,11 +160,9 @@ export class Panel {
       h('div', { class: 'hold' }, h('h2', {}, 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
       this.#lines(), this.#total(),
       h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
-        h('fieldset', { disabled: cart.busy },
-          h('legend', {}, 'Pay with a test card'),
-          ...CARDS.map(([number, what]) => h('label', { class: 'card' },
-            h('input', { type: 'radio', name: 'card', value: number, 'data-key': number, checked: number === this.#card, onchange: () => { this.#card = number; } }),
-            h('span', {}, number.replace(/(.{4})(?=.)/g, '$1 ')), h('small', {}, what)))),
+        h('label', {}, 'Test card',
+          h('select', { 'data-key': 'card', disabled: cart.busy, onchange: (e) => { this.#card = e.target.value; } },
+            ...CARDS.map(([number, what]) => h('option', { value: number, selected: number === this.#card }, `${number.replace(/(.{4})(?=.)/g, '$1 ')} · ${what}`)))),
         h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay', disabled: cart.busy }, `Pay ${this.#money(cart.total)}`))),
       h('div', { class: 'actions' },
         this.#button('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),

@@ -21,7 +21,8 @@ export function announce(text) {
  */
 export function note(text, kind = 'plain') {
   const box = $('notes');
-  for (const old of box.children) if (old.dataset.text === text) old.remove();
+  // Good news supersedes what went wrong before it.
+  for (const old of [...box.children]) if (kind === 'good' || old.dataset.text === text) old.remove();
   const el = h('div', { class: `note ${kind}`, 'data-text': text }, h('span', {}, text),
     h('button', { class: 'plain', 'aria-label': 'Dismiss', onclick: () => el.remove() }, '×'));
   box.append(el);

@@ -1,0 +1,132 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/web"
+)
+
+func TestAssetsAreKeptForEverUnderTheirOwnHashOnly(t *testing.T) {
+	url := client(t, noAPI)
+	res, html := do(t, "GET", url+"/events/any", "")
+	if res.StatusCode != 200 || res.Header.Get("Cache-Control") != "no-cache" {
+		t.Fatalf("the page: %d, %s", res.StatusCode, res.Header.Get("Cache-Control"))
+	}
+	_, rest, _ := strings.Cut(html, `src="/app/`)
+	hash, _, ok := strings.Cut(rest, "/")
+	if !ok || strings.Contains(html, "{{") {
+		t.Fatalf("the page names no version: %s", html)
+	}
+	res, _ = do(t, "GET", url+"/app/"+hash+"/event.js", "", "Accept-Encoding", "identity")
+	if res.StatusCode != 200 || !strings.Contains(res.Header.Get("Cache-Control"), "immutable") || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/javascript") {
+		t.Errorf("a module: %d %v", res.StatusCode, res.Header)
+	}
+	if res, body := do(t, "GET", url+"/app/"+hash+"/event.js", "", "If-None-Match", res.Header.Get("ETag"), "Accept-Encoding", "identity"); res.StatusCode != 304 || body != "" {
+		t.Errorf("a module known already: %d", res.StatusCode)
+	}
+	if res, _ := do(t, "GET", url+"/app/0000/event.js", ""); res.StatusCode != 200 || res.Header.Get("Cache-Control") != "no-cache" {
+		t.Errorf("a module of another version: %d %s", res.StatusCode, res.Header.Get("Cache-Control"))
+	}
+	for _, path := range []string{"/app/" + hash + "/none.js", "/app/" + hash + "/event.html", "/app/" + hash + "/..%2Fweb.go"} {
+		if res, _ := do(t, "GET", url+path, ""); res.StatusCode != 404 {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}
+
+// shop is an API of one event with four seats, all free, whose first booking
+// is refused because t1 is gone.
+func shop(g *echo.Group, s *stream) {
+	g.GET("/events/:event", func(c echo.Context) error {
+		return c.JSONBlob(200, []byte(`{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00",
+			"opensAt":"2020-01-01T10:00:00+01:00","chart":"c1","mode":"hot","state":"open","open":true,"currency":"EUR","seatsPerBooking":3,
+			"prices":[{"category":"A","amount":5000},{"category":"B","amount":2500}],"areas":[{"area":"pit","name":"Pit","category":"B","capacity":50}]}`))
+	})
+	g.GET("/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, []byte(house)) })
+	g.GET("/events/:event/live", s.serve)
+	g.POST("/demo/session", func(c echo.Context) error { return c.JSON(200, map[string]string{"token": "tok"}) })
+	var bookings, confirms atomic.Int64
+	const booking = `"bookingId":"e.b1","expiresAt":"2099-01-01T00:00:00Z","cap":"2099-01-01T00:00:00Z","areas":[],
+		"seats":[{"ticketId":"t0","label":"1","section":"Stalls","row":"1","category":"A","price":5000}],"total":{"amount":5000,"currency":"EUR"}`
+	g.POST("/bookings/e", func(c echo.Context) error {
+		if bookings.Add(1) == 1 {
+			return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", Extra: map[string]any{"seats": []string{"t1"}}}
+		}
+		return c.JSONBlob(201, []byte(`{"state":"held",`+booking+`}`))
+	})
+	g.POST("/bookings/e.b1/payment", func(c echo.Context) error {
+		return c.JSONBlob(201, []byte(`{"bookingId":"e.b1","attempt":{"id":"a","state":"created","provider":"sandbox"},"state":"paying"}`))
+	})
+	g.PUT("/bookings/e.b1/confirm", func(c echo.Context) error {
+		confirms.Add(1)
+		return c.JSONBlob(200, []byte(`{"bookingId":"e.b1","state":"paying"}`))
+	})
+	g.GET("/bookings/e.b1", func(c echo.Context) error {
+		if confirms.Load() < 2 {
+			return c.JSONBlob(200, []byte(`{"state":"paying",`+booking+`}`))
+		}
+		return c.JSONBlob(200, []byte(`{"state":"sold",`+booking+`,"tickets":[{"id":"T-1","section":"Stalls","row":"1","label":"1","price":5000,"status":"valid"}]}`))
+	})
+}
+
+func TestAShopperGetsFromTheListToATicket(t *testing.T) {
+	s := newStream()
+	url := client(t, func(g *echo.Group) { shop(g, s) })
+	p := open(t, url+"/events/e")
+	c := <-s.conns
+	c.say(hello)
+	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+	p.until("live", `document.getElementById('live').dataset.mode === 'live'`)
+	p.until("counted", `document.getElementById('legend').innerText.includes('52 left')`) // two seats and fifty places
+
+	eval[int](p, `
+		document.getElementById('show-list').click();
+		for (const s of document.querySelectorAll('#list > details > summary')) s.click();
+		await new Promise((f) => setTimeout(f, 100)); // toggle is told a moment later
+		document.querySelector('#list details details summary').click();
+		return 0;`)
+	p.until("a row is open", `document.querySelectorAll('.seats button').length === 3`)
+	if label := eval[string](p, `return document.querySelectorAll('.seats button')[1].getAttribute('aria-label')`); !strings.Contains(label, "wheelchair space") || !strings.Contains(label, "available") {
+		t.Errorf("a seat is called %q", label)
+	}
+	eval[int](p, `for (const b of [...document.querySelectorAll('.seats button')].slice(0, 2)) b.click(); return 0;`)
+	p.until("two are chosen", `document.querySelector('[data-key=hold]')?.innerText === 'Hold 2'`)
+
+	hold := `document.querySelector('[data-key=hold]')`
+	eval[int](p, hold+`.click(); return 0;`)
+	p.until("the one that is gone is marked, the other still chosen", hold+`?.innerText === 'Hold 1 of 2' && document.querySelectorAll('.panel .gone').length === 1`)
+	p.until("it is said", `document.getElementById('notes').innerText.includes('Somebody was faster')`)
+	eval[int](p, hold+`.click(); return 0;`)
+	p.until("held", `document.getElementById('panel').dataset.stage === 'held' && document.querySelector('.clock').innerText.includes(':')`)
+	eval[int](p, `document.querySelector('[data-key=pay]').click(); return 0;`)
+	p.until("sold", `document.querySelector('.ticket.valid')?.innerText.includes('T-1')`)
+
+	c.say("event: delta\nid: 6\ndata: {\"n\":6,\"prev\":5,\"at\":1,\"reserved\":[4],\"released\":[],\"booked\":[0],\"closed\":[],\"areas\":{\"pit\":49}}")
+	p.until("the change is shown", `document.querySelector('#list').innerText.includes('sold out') && document.getElementById('legend').innerText.includes('50 left')`)
+	for _, line := range strings.Split(p.console(), "\n") {
+		if line != "" && !strings.Contains(line, "409") { // the browser logs the refused booking itself
+			t.Errorf("console: %s", line)
+		}
+	}
+}
+
+func TestTheFrontPagePutsWhatIsOnSaleFirst(t *testing.T) {
+	event := func(id string, open bool) string {
+		return fmt.Sprintf(`{"id":%q,"name":%q,"venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00","opensAt":"2020-01-01T10:00:00+01:00","open":%v}`, id, id, open)
+	}
+	p := open(t, client(t, func(g *echo.Group) {
+		g.GET("/events/search", func(c echo.Context) error {
+			return c.JSONBlob(200, []byte(`{"events":[`+event("closed", false)+`,`+event("onsale", true)+`],"next":null}`))
+		})
+	}))
+	p.until("listed", `document.querySelectorAll('.event').length === 2`)
+	if first := eval[string](p, `return document.querySelector('.event a').getAttribute('href')`); first != "/events/onsale" {
+		t.Errorf("first is %s", first)
+	}
+}
