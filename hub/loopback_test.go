@@ -96,7 +96,7 @@ func TestDeadReaderOverARealConnectionDelaysNobody(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			src := &truth{n: 1}
 			reg := prometheus.NewRegistry()
-			h, url := serve(t, hub.Options{Source: src, WriteTimeout: 300 * time.Millisecond, Registerer: reg})
+			h, url := serve(t, hub.Options{Source: src, WriteTimeout: 1500 * time.Millisecond, Registerer: reg})
 			openDead(t, transport, url)
 			well := connect(t, url)
 			well.expect("hello#0", "snapshot#1")
@@ -113,7 +113,7 @@ func TestDeadReaderOverARealConnectionDelaysNobody(t *testing.T) {
 				well.expect(fmt.Sprintf("delta#%d", n))
 				worst = max(worst, time.Since(start))
 			}
-			if worst > 250*time.Millisecond {
+			if worst > time.Second { // had anyone waited for the write, it would be its whole deadline
 				t.Errorf("a well reader waited %v for a dead one", worst)
 			}
 		})

@@ -68,7 +68,7 @@ func (s *session) converse(ctx context.Context, conn *websocket.Conn, out *wsSin
 		out.bye(why)
 		linger = time.AfterFunc(closeLinger, cancel)
 	}()
-	s.listen(ctx, conn, allow)
+	s.listen(ctx, conn, out, allow)
 	s.stop(CloseGone)
 	_ = conn.CloseNow() // a write under way ends with it
 	<-done
@@ -86,14 +86,14 @@ func (h *Hub) acceptOptions(out *wsSink) *websocket.AcceptOptions {
 }
 
 // listen reads the client's messages until the connection ends.
-func (s *session) listen(ctx context.Context, conn *websocket.Conn, allow Allow) {
+func (s *session) listen(ctx context.Context, conn *websocket.Conn, out *wsSink, allow Allow) {
 	l := listener{session: s, allow: allow, topics: make(map[string]bool)}
 	for {
 		kind, b, err := conn.Read(ctx)
 		if err != nil {
 			return
 		}
-		s.out.(*wsSink).unheard.Store(0)
+		out.unheard.Store(0)
 		l.hear(ctx, kind == websocket.MessageText, b)
 	}
 }
