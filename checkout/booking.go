@@ -167,7 +167,7 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 	}
 	if len(a.Attempts) > 0 {
 		if err := d.askOpen(ctx, id, 0); err != nil {
-			return nil, err
+			d.log.WarnContext(ctx, "no verdict to confirm yet", "booking", id, "err", err)
 		}
 		if a, err = d.Booking(ctx, id, user); err != nil {
 			return nil, err
@@ -187,7 +187,7 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 }
 
 // askOpen asks about every attempt of a booking that awaits word and has not
-// been asked about for so long.
+// been asked about for so long. An error means that some outcome is unknown.
 func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) error {
 	b, err := d.store.booking(ctx, id)
 	if err != nil {
@@ -197,12 +197,17 @@ func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) erro
 	if err != nil {
 		return err
 	}
+	var unknown error
 	for _, a := range all {
-		if a.awaitsWord() && b.Now.Sub(a.Asked) >= after {
-			d.ask(ctx, a)
+		if !a.awaitsWord() || b.Now.Sub(a.Asked) < after {
+			continue
 		}
+		if err := d.store.asked(ctx, a.ID); err != nil {
+			return err
+		}
+		unknown = errors.Join(unknown, d.ask(ctx, a))
 	}
-	return nil
+	return unknown
 }
 
 func (a *attempt) awaitsWord() bool {

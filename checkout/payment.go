@@ -51,7 +51,9 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 		return nil, err
 	}
 	if fresh {
-		d.ask(ctx, a)
+		if err := d.ask(ctx, a); err != nil {
+			d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
+		}
 	}
 	return d.receipt(context.WithoutCancel(ctx), r.Booking, a.ID, !fresh)
 }
@@ -161,17 +163,15 @@ func addsUp(q seatmap.Quote, b *booking) bool {
 
 // ask asks the provider about an attempt (for the first time, for the payment
 // itself) and settles what it says. When the shopper leaves meanwhile it goes
-// on. What fails is logged: the reconciler asks again.
-func (d *Desk) ask(ctx context.Context, a *attempt) {
+// on. After an error the outcome is unknown, and the reconciler asks again.
+func (d *Desk) ask(ctx context.Context, a *attempt) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
 	defer cancel()
 	p, err := d.payment(ctx, a)
-	if err == nil {
-		err = d.settle(ctx, a.Provider, p, nil)
-	}
 	if err != nil {
-		d.log.ErrorContext(ctx, "no verdict on a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
+		return fmt.Errorf("ask about %s: %w", a.ID, err)
 	}
+	return d.settle(ctx, a.Provider, p, nil)
 }
 
 // payment returns the provider's word on an attempt. One whose first answer

@@ -142,7 +142,15 @@ func TestCancelGivesTheSeatsBack(t *testing.T) {
 type provider struct {
 	checkout.Provider
 	create func(context.Context, checkout.Charge) (checkout.Payment, error)
+	get    func(context.Context, string) (checkout.Payment, error)
 	void   func(context.Context, string) (checkout.Payment, error)
+}
+
+func (p *provider) Get(ctx context.Context, id string) (checkout.Payment, error) {
+	if p.get != nil {
+		return p.get(ctx, id)
+	}
+	return p.Provider.Get(ctx, id)
 }
 
 func (p *provider) Create(ctx context.Context, c checkout.Charge) (checkout.Payment, error) {

@@ -327,8 +327,8 @@ func (s *Store) close(ctx context.Context, id string, to BookingState) error {
 	return said("close booking "+id, err)
 }
 
-// asked notes that the provider has just been asked about an attempt, so that
-// it is not asked again at once.
+// asked notes that the provider is being asked about an attempt, so that one
+// that does not answer is not asked again at once.
 func (s *Store) asked(ctx context.Context, id string) error {
 	_, err := s.pool.Exec(ctx, `UPDATE attempts SET asked_at = now() WHERE id = $1`, id)
 	return said("note question about "+id, err)

@@ -61,51 +61,61 @@ func (d *Desk) sweep(ctx context.Context) error {
 
 // reconcile brings a booking on whose time has come: attempts without a
 // verdict are asked about; while one is open the hold is extended up to its
-// cap; then the payment is stopped and the booking expires.
+// cap; then the payment is stopped and the booking expires. A provider that
+// does not answer keeps it from all but extending: what is authorised by the
+// end the arbiter decides.
 func (d *Desk) reconcile(ctx context.Context, id string) error {
 	b, err := d.store.booking(ctx, id)
 	if err != nil {
 		return err
 	}
 	after := d.askAfter
-	if !b.Deadline.After(b.Now) {
-		after = 0 // before the end, ask: what is authorised by now the arbiter decides
+	if b.behind() {
+		after = 0
 	}
-	if err := d.askOpen(ctx, id, after); err != nil {
-		return err
-	}
+	unknown := d.askOpen(ctx, id, after)
 	if b, err = d.store.booking(ctx, id); err != nil {
 		return err
 	}
-	switch {
-	case b.State == BookingHeld && !b.Deadline.After(b.Now):
+	if b.State == BookingPaying {
+		if err := d.keepAlive(ctx, b); err != nil || unknown != nil {
+			return errors.Join(unknown, err)
+		}
+	}
+	if !b.behind() {
+		return unknown
+	}
+	switch b.State {
+	case BookingPaying:
+		if err := d.stop(ctx, b.ID); err != nil {
+			return err
+		}
 		return d.expire(ctx, b)
-	case b.State == BookingPaying:
-		return d.await(ctx, b)
+	case BookingHeld:
+		return d.expire(ctx, b)
 	}
 	return nil
 }
 
-// await keeps the hold of a booking under payment alive, or ends both.
-func (d *Desk) await(ctx context.Context, b *booking) error {
-	if b.Deadline.Sub(b.Now) > d.extendAhead {
+// behind says that the deadline had passed when the row was read.
+func (b *booking) behind() bool { return !b.Deadline.After(b.Now) }
+
+// keepAlive extends the hold of a booking under payment when little of it is
+// left. A hold that cannot be extended any more is no error; a store of holds
+// that is away is, for that is no reason to give up a payment.
+func (d *Desk) keepAlive(ctx context.Context, b *booking) error {
+	if b.Deadline.Sub(b.Now) > d.extendAhead || !b.Deadline.Before(b.Cap) || !b.Now.Before(b.Cap) {
 		return nil
 	}
-	if b.Deadline.Before(b.Cap) && b.Now.Before(b.Cap) {
-		until, err := d.extend(ctx, b)
-		if err == nil {
-			b.Deadline = until
-		} else if !endOfHold(err) {
-			return err // the store of holds is away: that is no reason to give up a payment
-		}
-	}
-	if b.Deadline.After(b.Now) {
+	until, err := d.extend(ctx, b)
+	switch {
+	case err == nil:
+		b.Deadline = until
+		return nil
+	case endOfHold(err):
 		return nil
 	}
-	if err := d.stop(ctx, b.ID); err != nil {
-		return err
-	}
-	return d.expire(ctx, b)
+	return err
 }
 
 func (d *Desk) extend(ctx context.Context, b *booking) (time.Time, error) {

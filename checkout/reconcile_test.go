@@ -135,11 +135,16 @@ func TestHoldIsExtendedWhileTheOutcomeIsUnknownUpToItsCap(t *testing.T) {
 	h.sound()
 }
 
-func TestProviderAwayAtTheCapReleasesNothingOfOurs(t *testing.T) {
+func TestProviderAwayAtTheCapReleasesNothingOfOursAndTheArbiterDecidesLater(t *testing.T) {
 	var p provider
 	h := setup(t, wrapped(&p))
-	p.void = func(context.Context, string) (checkout.Payment, error) {
-		return checkout.Payment{}, errors.New("no route")
+	var away atomic.Bool
+	away.Store(true)
+	p.get = func(ctx context.Context, id string) (checkout.Payment, error) {
+		if away.Load() {
+			return checkout.Payment{}, errors.New("no route")
+		}
+		return p.Provider.Get(ctx, id)
 	}
 	id := h.hold("ada", []int{1}, 0)
 	h.pay(id, "ada", sandbox.CardLate)
@@ -152,6 +157,11 @@ func TestProviderAwayAtTheCapReleasesNothingOfOurs(t *testing.T) {
 	if state := ask[string](h, `SELECT state FROM bookings`); state != "paying" || h.holds.gaveBack(id) {
 		t.Errorf("booking is %s", state)
 	}
+	h.exec(`UPDATE sandbox_payments SET state = 'authorized'`)
+	away.Store(false)
+	h.becomes(id, "sold")
+	h.quietens()
+	h.sound()
 }
 
 // The hold has ended, the verdict comes: the arbiter decides by the seats, not

@@ -1,0 +1,91 @@
+package sandbox_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"seatcast/checkout"
+	"seatcast/checkout/sandbox"
+	"seatcast/internal/devstack/devtest"
+	"seatcast/seatmap"
+)
+
+func TestMain(m *testing.M) { devtest.Main(m) }
+
+func charge(key, card string) checkout.Charge {
+	return checkout.Charge{Key: key, Method: card, Money: seatmap.Money{Amount: 100, Currency: "EUR"}}
+}
+
+func TestTheSameKeyIsTheSamePaymentAndNoOther(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Pool: devtest.Postgres(t), Secret: "s"})
+	first, err := s.Create(t.Context(), charge("k", sandbox.CardApprove))
+	if err != nil || first.State != checkout.PaymentAuthorized || first.Key != "k" {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	again, err := s.Create(t.Context(), charge("k", sandbox.CardApprove))
+	if err != nil || again != first {
+		t.Errorf("%+v, %v", again, err)
+	}
+	if _, err := s.Create(t.Context(), charge("k", sandbox.CardSlow)); err == nil {
+		t.Error("another charge under the same key was accepted")
+	}
+}
+
+func TestNoStepLeavesAFinalState(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Pool: devtest.Postgres(t), Secret: "s"})
+	for card, want := range map[string]checkout.PaymentState{
+		sandbox.CardApprove: checkout.PaymentCaptured,
+		sandbox.CardRefused: checkout.PaymentRefused,
+		sandbox.CardDecline: checkout.PaymentFailed,
+	} {
+		p, err := s.Create(t.Context(), charge(card, card))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if got, err := s.Capture(t.Context(), p.ID); err != nil || got.State != want {
+				t.Errorf("capture with %s: %+v, %v", card, got, err)
+			}
+			if got, err := s.Void(t.Context(), p.ID); err != nil || got.State != want {
+				t.Errorf("void with %s: %+v, %v", card, got, err)
+			}
+		}
+	}
+}
+
+func TestEveryCardPassesALuhnCheck(t *testing.T) {
+	for _, card := range sandbox.Cards {
+		sum := 0
+		for i := range card.Number {
+			d := int(card.Number[len(card.Number)-1-i] - '0')
+			if i%2 == 1 {
+				if d *= 2; d > 9 {
+					d -= 9
+				}
+			}
+			sum += d
+		}
+		if len(card.Number) != 16 || sum%10 != 0 {
+			t.Errorf("%s: sum %d", card.Number, sum)
+		}
+	}
+}
+
+func TestNoticeAcceptsEitherSecretWhileOneIsReplaced(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Secret: "new"})
+	body := []byte(`{"id":"evt_1","type":"payment.authorized","payment":"pay_1"}`)
+	with := func(signature string) func(string) string { return func(string) string { return signature } }
+	old, young := sandbox.Sign([]byte("old"), body, time.Now()), sandbox.Sign([]byte("new"), body, time.Now())
+	_, v1, _ := strings.Cut(young, ",")
+	n, err := s.Notice(with(old+","+v1), body)
+	if err != nil || n != (checkout.Notice{Event: "evt_1", Type: "payment.authorized", Payment: "pay_1"}) {
+		t.Errorf("%+v, %v", n, err)
+	}
+	for _, signature := range []string{old, "", "t=now,v1=00", "v1=" + strings.Repeat("0", 64)} {
+		if _, err := s.Notice(with(signature), body); !errors.Is(err, checkout.ErrBadSignature) {
+			t.Errorf("%q: %v", signature, err)
+		}
+	}
+}
