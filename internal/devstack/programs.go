@@ -34,7 +34,10 @@ func program(name, debian string) (string, error) {
 func postgresBin(data string) (string, error) {
 	wanted, _ := os.ReadFile(filepath.Join(data, "PG_VERSION"))
 	release := strings.TrimSpace(string(wanted))
-	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
+	bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // not the client's alone
+	for i, initdb := range bins {
+		bins[i] = filepath.Dir(initdb)
+	}
 	slices.SortFunc(bins, func(a, b string) int { return cmp.Compare(versionIn(b), versionIn(a)) })
 	if initdb, err := exec.LookPath("initdb"); err == nil {
 		bins = append(bins, filepath.Dir(initdb))
