@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"text/tabwriter"
+	"time"
+
+	"seatcast/catalog"
+	"seatcast/migrations"
+	"seatcast/seatmap"
+	"seatcast/web"
+)
+
+// database is the one setting the administering commands need.
+type database struct {
+	Postgres string `env:"SEATCAST_POSTGRES_URL" name:"postgres" required:"" placeholder:"URL" help:"The database (or SEATCAST_POSTGRES_URL)."`
+}
+
+// shop opens the catalog and closes it after use.
+func (d database) shop(ctx context.Context, use func(*catalog.Store) error) error {
+	pool, err := openPool(ctx, d.Postgres)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	return use(catalog.New(pool))
+}
+
+type migrateCmd struct{ database }
+
+// Run brings the schema up to date; nodes started at once wait for each other.
+func (c migrateCmd) Run(ctx context.Context, s *streams) error {
+	if err := migrations.Up(ctx, c.Postgres); err != nil {
+		return err
+	}
+	fmt.Fprintln(s.out, "the schema is up to date")
+	return nil
+}
+
+type importCmd struct {
+	Chart importChartCmd `cmd:"" help:"Import a chart (pretix seating plan or Seatcast JSON) and print its SHA-256."`
+}
+
+type importChartCmd struct {
+	database
+	File string `arg:"" help:"The chart's file."`
+}
+
+// Run imports the chart, or names everything wrong with it and imports nothing.
+func (c importChartCmd) Run(ctx context.Context, s *streams) error {
+	chart, err := readChart(s.err, c.File)
+	if err != nil {
+		return err
+	}
+	return c.shop(ctx, func(shop *catalog.Store) error {
+		sha, err := shop.PutChart(ctx, chart)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.out, sha)
+		return err
+	})
+}
+
+// readChart reads a chart of any format we know; warnings go to w.
+func readChart(w io.Writer, file string) (*seatmap.Chart, error) {
+	body, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	chart, warnings, err := seatmap.ImportChart(file, body)
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range warnings {
+		fmt.Fprintln(w, "warning:", f)
+	}
+	return chart, nil
+}
+
+type eventCmd struct {
+	Create eventCreateCmd `cmd:"" help:"Create an event on a chart. It begins closed."`
+	Open   eventOpenCmd   `cmd:"" help:"Open an event: bookings are taken from its opening time on."`
+	Close  eventCloseCmd  `cmd:"" help:"Close an event: no new bookings; holds and payments go on."`
+	List   eventListCmd   `cmd:"" help:"List events."`
+}
+
+type eventCreateCmd struct {
+	database
+	Chart    string        `required:"" placeholder:"FILE" help:"Chart file, or the SHA-256 of an imported chart."`
+	ID       string        `name:"id" help:"Id in URLs (default: made from the name)."`
+	Name     string        `required:"" help:"Name of the event."`
+	Venue    string        `required:"" help:"Name of the venue."`
+	Zone     string        `required:"" placeholder:"Europe/Paris" help:"IANA time zone of the venue."`
+	Starts   string        `required:"" placeholder:"2027-06-01T20:00" help:"When it starts: wall clock of the venue, or RFC 3339."`
+	Opens    string        `required:"" placeholder:"2027-03-01T10:00" help:"When the sale opens."`
+	Prices   string        `required:"" placeholder:"'Stalls A=8500,…'" help:"Price of every category, in minor units (cents)."`
+	Currency string        `required:"" placeholder:"EUR" help:"ISO 4217 currency."`
+	Mode     string        `default:"ordinary" enum:"hot,ordinary" help:"hot: the map is pushed; ordinary: it is polled."`
+	Hold     time.Duration `placeholder:"8m" help:"How long a hold lasts."`
+	Pay      time.Duration `placeholder:"5m" help:"How long a payment may take."`
+	Cap      time.Duration `placeholder:"20m" help:"When a hold ends whatever is extended."`
+	PerOrder int           `name:"seats-per-booking" placeholder:"10" help:"Most seats in one booking."`
+	PerUser  int           `name:"seats-per-user" placeholder:"10" help:"Most seats one account may hold or buy."`
+}
+
+var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
+
+// Run creates the event and prints its id.
+func (c eventCreateCmd) Run(ctx context.Context, s *streams) error {
+	n, err := c.event()
+	if err != nil {
+		return err
+	}
+	return c.shop(ctx, func(shop *catalog.Store) error {
+		if n.ChartSHA, err = c.chart(ctx, s.err, shop); err != nil {
+			return err
+		}
+		e, err := shop.CreateEvent(ctx, n)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(s.out, e.ID)
+		return err
+	})
+}
+
+func (c eventCreateCmd) event() (n catalog.NewEvent, err error) {
+	n = catalog.NewEvent{
+		ID: c.ID, Name: c.Name, Venue: c.Venue, Zone: c.Zone, Mode: catalog.Mode(c.Mode), Currency: c.Currency,
+		Terms: seatmap.Terms{Hold: c.Hold, Pay: c.Pay, Cap: c.Cap, SeatsPerBooking: c.PerOrder, SeatsPerUser: c.PerUser},
+	}
+	var wrong [3]error
+	n.Starts, wrong[0] = catalog.ParseWhen(c.Starts, c.Zone)
+	n.Opens, wrong[1] = catalog.ParseWhen(c.Opens, c.Zone)
+	n.Prices, wrong[2] = catalog.ParsePrices(c.Prices)
+	return n, errors.Join(wrong[:]...)
+}
+
+// chart returns the SHA-256 of the chart meant, importing a file first.
+func (c eventCreateCmd) chart(ctx context.Context, w io.Writer, shop *catalog.Store) (string, error) {
+	if shaPattern.MatchString(c.Chart) {
+		return c.Chart, nil
+	}
+	chart, err := readChart(w, c.Chart)
+	if err != nil {
+		return "", err
+	}
+	return shop.PutChart(ctx, chart)
+}
+
+type eventOpenCmd struct {
+	database
+	Event string `arg:"" help:"The event's id."`
+}
+
+// Run opens the event.
+func (c eventOpenCmd) Run(ctx context.Context) error {
+	return c.shop(ctx, func(shop *catalog.Store) error { return shop.SetState(ctx, c.Event, catalog.Open) })
+}
+
+type eventCloseCmd struct {
+	database
+	Event string `arg:"" help:"The event's id."`
+}
+
+// Run closes the event.
+func (c eventCloseCmd) Run(ctx context.Context) error {
+	return c.shop(ctx, func(shop *catalog.Store) error { return shop.SetState(ctx, c.Event, catalog.Closed) })
+}
+
+type eventListCmd struct {
+	database
+	JSON bool `name:"json" help:"One JSON object a line."`
+}
+
+// Run lists the events, open ones first.
+func (c eventListCmd) Run(ctx context.Context, s *streams) error {
+	return c.shop(ctx, func(shop *catalog.Store) error {
+		events, err := shop.List(ctx)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			return printJSON(s.out, events)
+		}
+		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
+		fmt.Fprintln(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tMODE\tSTATE")
+		for _, e := range events {
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
+				e.Starts.Format(time.RFC3339), e.Opens.Format(time.RFC3339), e.Mode, e.State)
+		}
+		return w.Flush()
+	})
+}
+
+func printJSON[T any](w io.Writer, all []T) error {
+	lines := json.NewEncoder(w)
+	for _, one := range all {
+		if err := lines.Encode(one); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+type tokenCmd struct {
+	Key      string        `env:"SEATCAST_SESSION_KEY" required:"" placeholder:"KEY" help:"The local key the servers check with (or SEATCAST_SESSION_KEY): hs256:… or ed25519:…"`
+	Issuer   string        `env:"SEATCAST_SESSION_ISSUER" help:"iss to write."`
+	Audience string        `env:"SEATCAST_SESSION_AUDIENCE" help:"aud to write."`
+	User     string        `required:"" help:"The account."`
+	TTL      time.Duration `default:"1h" help:"How long it is good for."`
+}
+
+// Run prints a session token.
+func (c tokenCmd) Run(ctx context.Context, s *streams) error {
+	key, err := web.ParseKey(c.Key)
+	if err != nil {
+		return err
+	}
+	sessions, err := web.OpenSessions(ctx, web.SessionOptions{Key: key, Issuer: c.Issuer, Audience: c.Audience})
+	if err != nil {
+		return err
+	}
+	token, err := sessions.Mint(c.User, c.TTL)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(s.out, token)
+	return err
+}

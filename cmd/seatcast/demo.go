@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"seatcast/catalog"
+	"seatcast/internal/devstack"
+	"seatcast/migrations"
+	"seatcast/seatmap"
+	"seatcast/web"
+)
+
+type demoCmd struct {
+	Addr  string `default:"127.0.0.1:8080" help:"Address to serve on."`
+	Data  string `placeholder:"DIR" help:"Where Redis and Postgres keep their data. Kept between runs: a second start resumes the same sale. Default: ${demo_data}."`
+	Event string `default:"stadium" enum:"theatre,arena,stadium,club" help:"The one event on sale: theatre, arena, stadium or club."`
+	Crowd int    `default:"0" placeholder:"N" help:"So many simulated shoppers, who watch, hold, pay or walk away."`
+}
+
+// demoLog is quiet: the terminal is for the one who tries it.
+const demoLog = "warn"
+
+// Run starts everything privately and serves until ctx ends.
+func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
+	if d.Crowd < 0 || d.Crowd > 5000 {
+		return fmt.Errorf("--crowd %d: use 0 to 5000", d.Crowd)
+	}
+	log, err := newLog(s.err, demoLog)
+	if err != nil {
+		return err
+	}
+	dir, err := d.dir()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(s.out, "starting private Redis, Postgres and NATS in %s\n", dir)
+	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, stack.Stop()) }()
+
+	cfg, err := d.config(stack, dir)
+	if err != nil {
+		return err
+	}
+	if err := d.putOnSale(ctx, cfg); err != nil {
+		return err
+	}
+	return d.serve(ctx, cfg, stack, s, log)
+}
+
+func (d demoCmd) dir() (string, error) {
+	if d.Data == "" {
+		return devstack.DefaultDir()
+	}
+	return filepath.Abs(d.Data)
+}
+
+// config is what `seatcast serve` would read from the environment. The keys
+// live beside the data: bookings of the last run stay valid.
+func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
+	cfg := Config{
+		Addr: d.Addr, Roles: roleNames,
+		Postgres: stack.PostgresURL, Redis: stack.RedisURL, NATS: stack.NATSURL,
+		Claims: "user=sub", Sandbox: true, Drain: 2 * time.Second,
+	}
+	for _, key := range []struct {
+		file string
+		into *string
+	}{{"server.key", &cfg.ServerKey}, {"session.key", &cfg.SessionKey}, {"sandbox.key", &cfg.SandboxSecret}} {
+		kept, err := keptKey(filepath.Join(dir, key.file))
+		if err != nil {
+			return cfg, err
+		}
+		*key.into = kept
+	}
+	return cfg, cfg.validate()
+}
+
+// keptKey reads a key from file, making it the first time.
+func keptKey(file string) (string, error) {
+	key, err := os.ReadFile(file)
+	if err == nil && len(key) > 0 {
+		return string(key), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("demo key: %w", err)
+	}
+	fresh := web.GenerateKey()
+	if err := os.WriteFile(file, []byte(fresh), 0o600); err != nil {
+		return "", fmt.Errorf("demo key: %w", err)
+	}
+	return fresh, nil
+}
+
+// demoVenue is one of the generated houses and what its show is called.
+type demoVenue struct {
+	id, name, venue, zone string
+	chart                 func() *seatmap.Chart
+	price                 int64 // of the cheapest category, minor units
+}
+
+var demoVenues = []demoVenue{
+	{"stadium", "The Last Summer Concert", "Parkland Stadium", "Europe/Paris", seatmap.Stadium, 4500},
+	{"arena", "Northern Lights Tour", "Harbour Arena", "Europe/Oslo", seatmap.Arena, 3900},
+	{"theatre", "The Winter's Tale", "Old Court Theatre", "Europe/London", seatmap.Theatre, 2500},
+	{"club", "Late Session", "The Cellar", "America/New_York", seatmap.Club, 1800},
+}
+
+// putOnSale migrates, imports the venues that are not there yet, and opens the
+// one that was asked for. A second start finds the sale as it was left.
+func (d demoCmd) putOnSale(ctx context.Context, cfg Config) error {
+	if err := migrations.Up(ctx, cfg.Postgres); err != nil {
+		return err
+	}
+	pool, err := openPool(ctx, cfg.Postgres)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	shop := catalog.New(pool)
+	for _, v := range demoVenues {
+		if err := v.ensure(ctx, shop); err != nil {
+			return fmt.Errorf("demo venue %s: %w", v.id, err)
+		}
+		state := catalog.Closed
+		if v.id == d.Event {
+			state = catalog.Open
+		}
+		if err := shop.SetState(ctx, v.id, state); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v demoVenue) ensure(ctx context.Context, shop *catalog.Store) error {
+	if _, err := shop.Get(ctx, v.id); !errors.Is(err, seatmap.ErrNoEvent) {
+		return err
+	}
+	chart := v.chart()
+	sha, err := shop.PutChart(ctx, chart)
+	if err != nil {
+		return err
+	}
+	now := time.Now().UTC().Truncate(24 * time.Hour)
+	_, err = shop.CreateEvent(ctx, catalog.NewEvent{
+		ID: v.id, Name: v.name, Venue: v.venue, Zone: v.zone,
+		Starts: now.AddDate(0, 2, 0).Add(20 * time.Hour), Opens: now,
+		ChartSHA: sha, Mode: catalog.Hot, Currency: "EUR", Prices: v.prices(chart),
+	})
+	return err
+}
+
+// prices rise by half a step from the last category to the first.
+func (v demoVenue) prices(chart *seatmap.Chart) map[string]int64 {
+	prices := make(map[string]int64, len(chart.Categories))
+	for i, c := range chart.Categories {
+		steps := int64(len(chart.Categories) - 1 - i)
+		prices[c.Name] = v.price + v.price*steps/2
+	}
+	return prices
+}
+
+// serve runs the product with the crowd in front of it.
+func (d demoCmd) serve(ctx context.Context, cfg Config, stack *devstack.Stack, s *streams, log *slog.Logger) error {
+	g, ctx := errgroup.WithContext(ctx)
+	up := make(chan string, 1) // serve says it once
+	g.Go(func() error { return stack.Watch(ctx) })
+	g.Go(func() error {
+		return serve(ctx, cfg, log, seams{demo: true, ready: func(addr string) { up <- addr }})
+	})
+	g.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case addr := <-up:
+			base := "http://" + browsable(addr)
+			d.welcome(s, base)
+			if d.Crowd == 0 {
+				return nil
+			}
+			c := crowd{base: base, event: d.Event, people: d.Crowd, log: log}
+			return c.run(ctx)
+		}
+	})
+	return g.Wait()
+}
+
+// browsable turns the address of a listener into one a browser can open.
+func browsable(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return addr
+	}
+	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	return net.JoinHostPort(host, port)
+}
+
+func (d demoCmd) welcome(s *streams, base string) {
+	fmt.Fprintf(s.out, `ready: %[1]s
+
+Try:
+  open %[1]s/events/%[2]s in two browsers: pick seats in one, watch the other
+  curl -N %[1]s/v1/events/%[2]s/live      the live map as it is streamed
+  curl %[1]s/v1/events/%[2]s              the event
+  pay with card 4242424242424242 (approved) or 4000000000000002 (declined)
+`, base, d.Event)
+	if d.Crowd == 0 {
+		fmt.Fprintln(s.out, "  start with --crowd 200 to see it sell")
+	}
+	fmt.Fprintln(s.out, "Ctrl-C stops everything; the sale is resumed by the next start.")
+}

@@ -1,0 +1,79 @@
+// Command seatcast is the on-sale engine for reserved seating: one binary that
+// serves, demonstrates, migrates and administers. README.md tells what it
+// does; `seatcast --help` how it is called.
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+
+	"seatcast/internal/devstack"
+)
+
+type commands struct {
+	Serve   serveCmd   `cmd:"" help:"Serve bookings, live maps and jobs. Configured by the environment."`
+	Demo    demoCmd    `cmd:"" help:"Start private Redis, Postgres and NATS, and put a venue on sale."`
+	Migrate migrateCmd `cmd:"" help:"Bring the database schema up to date (SEATCAST_POSTGRES_URL)."`
+	Import  importCmd  `cmd:"" help:"Import a seating chart."`
+	Event   eventCmd   `cmd:"" help:"Create, open, close and list events."`
+	Token   tokenCmd   `cmd:"" help:"Mint a session token for a local key (SEATCAST_SESSION_KEY)."`
+}
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "seatcast:", err)
+		os.Exit(1)
+	}
+}
+
+// streams are where a command writes: results to out, everything else to err.
+type streams struct {
+	out, err io.Writer
+}
+
+// run is main without the process: tests call it.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	data, err := devstack.DefaultDir()
+	if err != nil {
+		data = "none; name one"
+	}
+	var cli commands
+	exited := false
+	parser, err := kong.New(&cli,
+		kong.Name("seatcast"),
+		kong.Description("The on-sale engine for reserved seating."),
+		kong.Writers(stdout, stderr),
+		kong.Exit(func(int) { exited = true }),
+		kong.Vars{"demo_data": data},
+	)
+	if err != nil {
+		return err
+	}
+	command, err := parser.Parse(args)
+	if exited { // --help has been printed
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	command.BindTo(ctx, (*context.Context)(nil))
+	return command.Run(&streams{stdout, stderr})
+}
+
+func newLog(w io.Writer, level string) (*slog.Logger, error) {
+	var l slog.Level
+	if err := l.UnmarshalText([]byte(level)); err != nil {
+		return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
+	}
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+}

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"seatcast/checkout"
+	"seatcast/holds"
+	"seatcast/internal/devstack/devtest"
+	"seatcast/seatmap"
+)
+
+// nodeSeam makes this binary a serving node when it is set: its value names
+// where the node kills itself, "none" for nowhere.
+const nodeSeam = "SEATCAST_TEST_SEAM"
+
+func TestMain(m *testing.M) {
+	if seam := os.Getenv(nodeSeam); seam != "" {
+		os.Exit(beNode(seam))
+	}
+	devtest.Main(m)
+}
+
+// beNode is `seatcast serve` in a process of its own: it reads the same
+// environment and ends when its parent does.
+func beNode(seam string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	parentGone := make(chan struct{})
+	go func() { // ends with the process
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		close(parentGone)
+		cancel()
+	}()
+	cfg, err := loadConfig()
+	if err == nil {
+		err = serveNode(ctx, cfg, seam)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+func serveNode(ctx context.Context, cfg Config, seam string) error {
+	log, err := newLog(os.Stderr, cfg.LogLevel)
+	if err != nil {
+		return err
+	}
+	s := seams{ready: func(addr string) { fmt.Println("ready", addr) }}
+	switch seam {
+	case "none":
+	case "die before publish":
+		s.voice = func(holds.Voice) holds.Voice { return deadlyVoice{} }
+	case "die before mirror":
+		s.holds = func(h checkout.Holds) checkout.Holds { return deadlyMirror{h} }
+	case "mute":
+		s.voice = func(holds.Voice) holds.Voice { return muteVoice{} }
+	default:
+		return fmt.Errorf("no such seam: %q", seam)
+	}
+	return serve(ctx, cfg, log, s)
+}
+
+// kill ends this process as kill -9 does: nothing deferred runs.
+func kill() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}
+
+// deadlyVoice dies between the script that changed a seat and its publishing.
+type deadlyVoice struct{}
+
+func (deadlyVoice) Publish(context.Context, string, []byte) { kill() }
+
+// muteVoice loses every message, as a NATS nobody hears.
+type muteVoice struct{}
+
+func (muteVoice) Publish(context.Context, string, []byte) {}
+
+// deadlyMirror dies between the commit of a sale and telling Redis.
+type deadlyMirror struct{ checkout.Holds }
+
+func (deadlyMirror) Spend(context.Context, string, seatmap.Marks) error {
+	kill()
+	return nil
+}
+
+// node is a serving process, a child of the test.
+type node struct {
+	url  string
+	cmd  *exec.Cmd
+	gone chan struct{} // closed when the process has ended
+	err  error         // how, once gone
+}
+
+// startNode starts a node and waits until it answers.
+func startNode(t testing.TB, seam string, env []string) *node {
+	t.Helper()
+	n := &node{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})}
+	n.cmd.Env = append(os.Environ(), append(env, nodeSeam+"="+seam)...)
+	n.cmd.Stderr = &testLog{t: t}
+	stdin, err := n.cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := n.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := n.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	for n.url == "" && lines.Scan() {
+		if addr, ok := strings.CutPrefix(lines.Text(), "ready "); ok {
+			n.url = "http://" + addr
+		}
+	}
+	go func() { // ends with the child
+		defer close(n.gone)
+		n.err = n.cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		select {
+		case <-n.gone:
+		case <-time.After(20 * time.Second):
+			t.Errorf("node %s did not stop", n.url)
+			n.kill()
+		}
+	})
+	if n.url == "" {
+		<-n.gone
+		t.Fatalf("node did not start: %v", n.err)
+	}
+	return n
+}
+
+// kill is kill -9 from outside.
+func (n *node) kill() {
+	_ = n.cmd.Process.Kill()
+	<-n.gone
+}
+
+// diedBySignal waits until the node has killed itself.
+func (n *node) diedBySignal(t testing.TB) {
+	t.Helper()
+	select {
+	case <-n.gone:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the node was to die and lives")
+	}
+	var exit *exec.ExitError
+	if !errors.As(n.err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("the node ended with %v, not by kill -9", n.err)
+	}
+}
+
+// testLog shows what a node logs in the log of its test.
+type testLog struct{ t testing.TB }
+
+func (l *testLog) Write(p []byte) (int, error) {
+	l.t.Logf("node: %s", strings.TrimSpace(string(p)))
+	return len(p), nil
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatcast/web"
+)
+
+// natsPatience is how long a node may hear nothing of NATS before it is
+// unready: the poll of numbers repairs its maps meanwhile.
+const natsPatience = 10 * time.Second
+
+// readiness answers whether this process should be given requests: not the
+// same as being alive.
+type readiness struct {
+	st       *stores
+	sessions *web.Sessions
+	leaving  atomic.Bool
+	natsLost atomic.Int64 // Unix nanoseconds since when NATS is away; 0 while it is there
+}
+
+func newReadiness(st *stores, sessions *web.Sessions) *readiness {
+	return &readiness{st: st, sessions: sessions}
+}
+
+// leave makes the process unready for good: it is stopping.
+func (r *readiness) leave() { r.leaving.Store(true) }
+
+func (r *readiness) checks() map[string]func(context.Context) error {
+	return map[string]func(context.Context) error{
+		"serving":           r.serving,
+		"sessions":          r.sessions.Ready,
+		"nats":              r.nats,
+		"redis":             func(ctx context.Context) error { return r.st.rdb.Ping(ctx).Err() },
+		"redis_eviction":    r.redisEviction,
+		"redis_persistence": r.redisPersistence,
+		"postgres":          r.st.pool.Ping,
+		"postgres_settings": r.postgresSettings,
+	}
+}
+
+func (r *readiness) serving(context.Context) error {
+	if r.leaving.Load() {
+		return errors.New("stopping")
+	}
+	return nil
+}
+
+func (r *readiness) nats(context.Context) error {
+	if r.st.say.IsConnected() && r.st.hear.IsConnected() {
+		r.natsLost.Store(0)
+		return nil
+	}
+	r.natsLost.CompareAndSwap(0, time.Now().UnixNano())
+	away := time.Since(time.Unix(0, r.natsLost.Load()))
+	if away > natsPatience {
+		return fmt.Errorf("away for %s", away.Round(time.Second))
+	}
+	return web.Warning("away; maps are repaired by polling")
+}
+
+// redisEviction: holds are keys that expire, so a Redis that may evict them
+// gives held seats away.
+func (r *readiness) redisEviction(ctx context.Context) error {
+	policy, err := r.st.rdb.ConfigGet(ctx, "maxmemory-policy").Result()
+	if err != nil {
+		return web.Warning("cannot be read: " + err.Error())
+	}
+	if p := policy["maxmemory-policy"]; p != "noeviction" {
+		return fmt.Errorf("maxmemory-policy is %q: set noeviction, or Redis may drop seats that are held", p)
+	}
+	return nil
+}
+
+func (r *readiness) redisPersistence(ctx context.Context) error {
+	info, err := r.st.rdb.Info(ctx, "persistence", "replication").Result()
+	if err != nil {
+		return web.Warning("cannot be read: " + err.Error())
+	}
+	saves, err := r.st.rdb.ConfigGet(ctx, "save").Result()
+	if err != nil {
+		return web.Warning("cannot be read: " + err.Error())
+	}
+	if strings.Contains(info, "aof_enabled:1") || saves["save"] != "" || !strings.Contains(info, "connected_slaves:0") {
+		return nil
+	}
+	return web.Warning("neither persistence nor a replica: a restart of Redis drops every hold that is not being paid")
+}
+
+// postgresSettings warns of a database that may forget a sale it has confirmed.
+func (r *readiness) postgresSettings(ctx context.Context) error {
+	rows, err := r.st.pool.Query(ctx, `
+		SELECT name || ' is off' FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'
+		UNION ALL
+		SELECT 'there are standbys and synchronous_standby_names is empty'
+		FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = '' AND EXISTS (SELECT FROM pg_stat_replication)`)
+	if err != nil {
+		return web.Warning("cannot be read: " + err.Error())
+	}
+	unsafe, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return web.Warning("cannot be read: " + err.Error())
+	}
+	if len(unsafe) > 0 {
+		return web.Warning("a crash may forget sales: " + strings.Join(unsafe, ", "))
+	}
+	return nil
+}

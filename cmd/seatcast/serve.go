@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+
+	"seatcast/catalog"
+	"seatcast/checkout"
+	"seatcast/checkout/sandbox"
+	"seatcast/holds"
+	"seatcast/hub"
+	"seatcast/seatmap/live"
+	"seatcast/web"
+)
+
+type serveCmd struct{}
+
+// Help is printed below the flags.
+func (serveCmd) Help() string { return "Environment:\n\n" + configHelp() }
+
+// Run serves until ctx ends.
+func (serveCmd) Run(ctx context.Context, s *streams) error {
+	cfg, err := loadConfig()
+	if err != nil {
+		return err
+	}
+	log, err := newLog(s.err, cfg.LogLevel)
+	if err != nil {
+		return err
+	}
+	cfg.print(s.err)
+	return serve(ctx, cfg, log, seams{})
+}
+
+// seams are where parts meet. A test wraps what it wants to see fail; the
+// zero value changes nothing.
+type seams struct {
+	voice func(holds.Voice) holds.Voice
+	holds func(checkout.Holds) checkout.Holds
+	ready func(addr string) // called once requests are answered
+	demo  bool              // offer demo sessions
+}
+
+// serve opens, builds, listens, waits and drains, in that order. It returns
+// nil when ctx ended and everything stopped in time.
+func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err error) {
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	metrics := live.NewMetrics(reg)
+	st, err := openStores(ctx, cfg, metrics, log)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	sessions, err := openSessions(ctx, cfg, log)
+	if err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen: %w", err)
+	}
+	defer func() { _ = ln.Close() }() // closed already when the server ran
+	b := builder{cfg: cfg, log: log, st: st, seams: s, reg: reg, metrics: metrics, addr: ln.Addr()}
+	a, err := b.build(sessions)
+	if err != nil {
+		return err
+	}
+	log.Info("serving", "addr", ln.Addr().String(), "roles", cfg.Roles)
+	return a.run(ctx, ln, s.ready)
+}
+
+func openSessions(ctx context.Context, cfg Config, log *slog.Logger) (*web.Sessions, error) {
+	o := web.SessionOptions{JWKSURL: cfg.JWKSURL, Issuer: cfg.Issuer, Audience: cfg.Audience, Claims: cfg.Claims, Log: log}
+	if cfg.SessionKey != "" {
+		key, err := web.ParseKey(cfg.SessionKey)
+		if err != nil {
+			return nil, fmt.Errorf("%sSESSION_KEY: %w", envPrefix, err)
+		}
+		o.Key = key
+	}
+	return web.OpenSessions(ctx, o)
+}
+
+// app is one serving process, wired and not yet running.
+type app struct {
+	log     *slog.Logger
+	echo    *echo.Echo
+	hub     *hub.Hub // nil when this process is no hub
+	drain   time.Duration
+	ready   *readiness
+	runners []func(context.Context) error
+}
+
+// builder hands every part what it needs of the others: the only place where
+// they meet.
+type builder struct {
+	cfg     Config
+	log     *slog.Logger
+	st      *stores
+	seams   seams
+	reg     *prometheus.Registry
+	metrics *live.Metrics
+	addr    net.Addr // where this process answers
+}
+
+func (b *builder) build(sessions *web.Sessions) (*app, error) {
+	a := &app{log: b.log, drain: b.cfg.Drain, echo: web.New(web.Options{Log: b.log}), ready: newReadiness(b.st, sessions)}
+	v1 := a.echo.Group("/v1", sessions.Middleware)
+	shop := catalog.New(b.st.pool)
+	ledger, err := checkout.NewStore(b.st.pool)
+	if err != nil {
+		return nil, err
+	}
+	var voice holds.Voice = live.NewVoice(b.st.say, b.metrics, b.log)
+	if b.seams.voice != nil {
+		voice = b.seams.voice(voice)
+	}
+	gate := holds.New(b.st.rdb, ledger, voice, b.log)
+	b.reg.MustRegister(gate)
+
+	if b.cfg.has("api") || b.cfg.has("hub") {
+		a.runners = append(a.runners, holds.Lapser{Store: gate, Sales: shop, Log: b.log}.Run)
+		shop.Mount(v1)
+	}
+	if b.cfg.has("hub") {
+		b.buildHub(a, v1, shop, gate)
+	}
+	if b.cfg.has("api") {
+		holds.NewAPI(gate, shop, []byte(b.cfg.ServerKey)).Mount(v1)
+	}
+	if err := b.buildCheckout(a, v1, ledger, shop, gate); err != nil {
+		return nil, err
+	}
+	if b.seams.demo {
+		web.MountDemo(v1, sessions)
+	}
+	web.MountPages(a.echo)
+	web.Health{Checks: a.ready.checks(), Metrics: b.reg}.Mount(a.echo)
+	return a, nil
+}
+
+// buildHub joins NATS and Redis to those who watch: the feed orders and
+// merges, the hub writes.
+func (b *builder) buildHub(a *app, v1 *echo.Group, shop *catalog.Store, gate *holds.Store) {
+	feed := live.NewFeed(live.FeedOptions{
+		Maps: live.NewMaps(b.st.rdb, gate), Sales: shop, Ear: live.NewEar(b.st.hear, b.metrics), Metrics: b.metrics, Log: b.log,
+	})
+	a.hub = hub.New(hub.Options{Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg})
+	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
+	live.NewAPI(feed, a.hub).Mount(v1)
+}
+
+// buildCheckout joins the arbiter to the gate and to who moves the money.
+func (b *builder) buildCheckout(a *app, v1 *echo.Group, ledger *checkout.Store, shop *catalog.Store, gate checkout.Holds) error {
+	if !b.cfg.has("api") && !b.cfg.has("worker") {
+		return nil
+	}
+	if b.seams.holds != nil {
+		gate = b.seams.holds(gate)
+	}
+	pays := sandbox.New(sandbox.Options{Pool: b.st.pool, URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
+	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: []checkout.Provider{pays}, Log: b.log})
+	if err != nil {
+		return err
+	}
+	if b.cfg.has("api") {
+		desk.Mount(v1)
+	}
+	if b.cfg.has("worker") {
+		a.runners = append(a.runners, desk.Run, pays.Run)
+	}
+	return nil
+}
+
+// webhookURL is where the sandbox sends its webhooks: this process, unless
+// told otherwise.
+func (b *builder) webhookURL() string {
+	if b.cfg.SandboxWebhookURL != "" {
+		return b.cfg.SandboxWebhookURL
+	}
+	return "http://" + browsable(b.addr.String()) + "/v1/payments/webhook/" + sandbox.Name
+}
+
+// run answers requests on ln until ctx ends, then stops in the one order that
+// loses nothing: unready, watchers sent elsewhere, no new requests, runners,
+// and last, by the caller, the stores.
+func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) error {
+	a.echo.Server.Handler = a.echo
+	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	g, work := errgroup.WithContext(work)
+	for _, r := range a.runners {
+		g.Go(func() error { return r(work) })
+	}
+	g.Go(func() error {
+		if err := a.echo.Server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	if ready != nil {
+		ready(ln.Addr().String())
+	}
+	select {
+	case <-ctx.Done():
+	case <-work.Done(): // a runner failed: stop as if asked to
+	}
+	err := a.stop(ctx)
+	stopWork()
+	return errors.Join(g.Wait(), err)
+}
+
+func (a *app) stop(ctx context.Context) error {
+	a.ready.leave()
+	a.log.Info("stopping: draining watchers", "for", a.drain)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.drain)
+	defer cancel()
+	if a.hub != nil {
+		if err := a.hub.Drain(ctx); err != nil {
+			a.log.Warn("watchers were cut off", "err", err)
+		}
+	}
+	if err := a.echo.Server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("stop: %w", err), a.echo.Server.Close())
+	}
+	return nil
+}

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// The sandbox cards tests pay with.
+const (
+	goodCard     = "4242424242424242"
+	declinedCard = "4000000000000002"
+)
+
+// shopper is one account at one node.
+type shopper struct {
+	t     testing.TB
+	base  string
+	token string
+}
+
+func (h *house) shopper(n *node, user string) shopper {
+	h.t.Helper()
+	token, err := h.sessions.Mint(user, time.Hour)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return shopper{h.t, n.url, token}
+}
+
+// answer is what the API said, whatever it was.
+type answer struct {
+	status int
+	header http.Header
+	raw    []byte
+
+	BookingID string    `json:"bookingId"`
+	State     string    `json:"state"`
+	ExpiresAt time.Time `json:"expiresAt"`
+	Cap       time.Time `json:"cap"`
+	Code      string    `json:"code"`
+	Seats     []any     `json:"seats"`
+	Tickets   []struct {
+		ID     string `json:"id"`
+		Status string `json:"status"`
+	} `json:"tickets"`
+	Total struct {
+		Amount   int64  `json:"amount"`
+		Currency string `json:"currency"`
+	} `json:"total"`
+}
+
+// do sends one request; a request that got no answer has status 0.
+func (s shopper) do(method, path, key string, body any) answer {
+	s.t.Helper()
+	raw, isRaw := body.([]byte)
+	if !isRaw && body != nil {
+		var err error
+		if raw, err = json.Marshal(body); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(raw))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if s.token != "" {
+		req.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	if key != "" {
+		req.Header.Set("Idempotency-Key", key)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return answer{raw: []byte(err.Error())}
+	}
+	defer res.Body.Close()
+	a := answer{status: res.StatusCode, header: res.Header}
+	if a.raw, err = io.ReadAll(res.Body); err != nil {
+		return answer{raw: []byte(err.Error())}
+	}
+	_ = json.Unmarshal(a.raw, &a) // what is not JSON shows in raw
+	return a
+}
+
+func (s shopper) hold(event, key string, seats ...string) answer {
+	s.t.Helper()
+	return s.do(http.MethodPost, "/v1/bookings/"+event, key, map[string]any{"ticketIds": seats})
+}
+
+func (s shopper) extend(booking string) answer {
+	s.t.Helper()
+	return s.do(http.MethodPost, "/v1/bookings/"+booking+"/extend", "", nil)
+}
+
+func (s shopper) pay(booking, key, card string) answer {
+	s.t.Helper()
+	return s.do(http.MethodPost, "/v1/bookings/"+booking+"/payment", key, map[string]string{"paymentMethod": card})
+}
+
+func (s shopper) confirm(booking string) answer {
+	s.t.Helper()
+	return s.do(http.MethodPut, "/v1/bookings/"+booking+"/confirm", "", nil)
+}
+
+func (s shopper) booking(booking string) answer {
+	s.t.Helper()
+	return s.do(http.MethodGet, "/v1/bookings/"+booking, "", nil)
+}
+
+func (s shopper) giveBack(booking string) answer {
+	s.t.Helper()
+	return s.do(http.MethodDelete, "/v1/bookings/"+booking, "", nil)
+}
+
+// want fails unless the answer has that status, and that code when given.
+func (a answer) want(t testing.TB, status int, code string) answer {
+	t.Helper()
+	if a.status != status || code != "" && a.Code != code {
+		t.Fatalf("got %d %s, want %d %s: %s", a.status, a.Code, status, code, a.raw)
+	}
+	return a
+}

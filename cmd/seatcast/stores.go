@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/nats-io/nats.go"
+	"github.com/redis/go-redis/v9"
+
+	"seatcast/holds"
+	"seatcast/seatmap/live"
+)
+
+// stores are the servers a process talks to.
+type stores struct {
+	pool *pgxpool.Pool
+	rdb  redis.UniversalClient
+	say  *nats.Conn // publishes
+	hear *nats.Conn // reads and does nothing else
+}
+
+func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logger) (_ *stores, err error) {
+	st := &stores{}
+	defer func() {
+		if err != nil {
+			st.close()
+		}
+	}()
+	if st.pool, err = openPool(ctx, cfg.Postgres); err != nil {
+		return nil, err
+	}
+	o, err := holds.Options(cfg.Redis)
+	if err != nil {
+		return nil, err
+	}
+	st.rdb = redis.NewUniversalClient(o)
+	if err = st.rdb.Ping(ctx).Err(); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	if st.say, err = live.Connect(cfg.NATS, "seatcast voice", m, log); err != nil {
+		return nil, err
+	}
+	if st.hear, err = live.Connect(cfg.NATS, "seatcast feed", m, log); err != nil {
+		return nil, err
+	}
+	return st, nil
+}
+
+func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
+	o, err := pgxpool.ParseConfig(url)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	o.MaxConns = max(o.MaxConns, 16) // the arbiter, the jobs and the mirror each hold one for a moment
+	pool, err := pgxpool.NewWithConfig(ctx, o)
+	if err != nil {
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("postgres: %w", err)
+	}
+	return pool, nil
+}
+
+func (st *stores) close() {
+	for _, nc := range []*nats.Conn{st.hear, st.say} {
+		if nc != nil {
+			nc.Close()
+		}
+	}
+	if st.rdb != nil {
+		_ = st.rdb.Close() // nothing is buffered in it
+	}
+	if st.pool != nil {
+		st.pool.Close()
+	}
+}
