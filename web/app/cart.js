@@ -160,6 +160,7 @@ export class Cart extends EventTarget {
     return this.#busily(async () => {
       const a = await this.#api.call('POST', `/v1/bookings/${this.booking.bookingId}/extend`);
       Object.assign(this.booking, { expiresAt: a.expiresAt, cap: a.cap ?? this.booking.cap });
+      this.#tell('extended');
     });
   }
 

@@ -131,6 +131,7 @@ function told(cart) {
   cart.addEventListener('told', (e) => {
     const says = {
       held: ['Your seats are held. Pay before the clock runs out.', 'good'],
+      extended: ['You have more time.', 'good'],
       sold: ['Paid. The seats are yours.', 'good'],
       declined: ['The card was declined. Your seats are still held: try another card.', 'bad'],
     };
