@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log/slog"
 	"runtime"
 	"slices"
 	"strconv"
@@ -47,7 +45,7 @@ func newBench(tb testing.TB) *bench {
 	rdb := server.Client()
 	tb.Cleanup(func() { _ = rdb.Close() })
 	judge := judge(func(context.Context, string) seatmap.Truth { return seatmap.Truth{Seats: benchSeats} })
-	return &bench{rdb: rdb, store: holds.New(rdb, judge, voice(func(string, []byte) {}), slog.New(slog.NewTextHandler(io.Discard, nil)))}
+	return &bench{rdb: rdb, store: holds.New(rdb, judge, voice(func(string, []byte) {}), quiet)}
 }
 
 // warm empties Redis and rebuilds the event, so that every pair of runs starts
@@ -84,12 +82,6 @@ func drive(tb testing.TB, total int, f func(k int) error) time.Duration {
 	wg.Wait()
 	return time.Since(start)
 }
-
-var terms = seatmap.Terms{Hold: 8 * time.Minute, Pay: 5 * time.Minute, Cap: 20 * time.Minute, Grace: 30 * time.Second,
-	SeatsPerBooking: 8, SeatsPerUser: 8}
-
-var quote = []byte(`{"seats":[{"i":11,"ticketId":"n-12-7","label":"7","section":"North","row":"12","category":"Gold","price":9500},` +
-	`{"i":12,"ticketId":"n-12-8","label":"8","section":"North","row":"12","category":"Gold","price":9500}],"areas":[],"total":{"amount":19000,"currency":"EUR"}}`)
 
 func (x *bench) request(k int) holds.TakeRequest {
 	n := x.round.Add(1)
@@ -151,13 +143,3 @@ func BenchmarkTakeAgainstPlain(b *testing.B) {
 	b.ReportMetric(refusal[2], "refusal-cost")
 	b.ReportMetric(rate, "takes/s")
 }
-
-type judge func(ctx context.Context, event string) seatmap.Truth
-
-func (j judge) Truth(ctx context.Context, event string, use func(context.Context, seatmap.Truth) error) error {
-	return use(ctx, j(ctx, event))
-}
-
-type voice func(event string, change []byte)
-
-func (v voice) Publish(_ context.Context, event string, change []byte) { v(event, change) }
