@@ -31,7 +31,11 @@ func Connect(url, name string, m *Metrics, log *slog.Logger, more ...nats.Option
 			}
 			log.Warn("nats", "err", err, "subject", subjectOf(sub))
 		}),
-		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) { log.Warn("nats disconnected", "name", name, "err", err) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			if err != nil { // nil: it was us who closed it
+				log.Warn("nats disconnected", "name", name, "err", err)
+			}
+		}),
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("nats reconnected", "name", name) }),
 	}, more...)
 	nc, err := nats.Connect(url, opts...)
