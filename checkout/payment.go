@@ -203,10 +203,14 @@ func (d *Desk) settle(ctx context.Context, provider string, p Payment, n *Notice
 	if err != nil {
 		return err
 	}
-	if out.mirror {
-		if err := d.Mirror(ctx, out.booking.Event); err != nil {
-			d.log.WarnContext(ctx, "mirror left to the workers", "event", out.booking.Event, "err", err)
-		}
+	if !out.mirror && !out.release {
+		return nil
+	}
+	// A loser's hold is given back only after the mirror: it may be all that
+	// keeps others from seats whose sale Redis has not been told of yet.
+	if err := d.Mirror(ctx, out.booking.Event); err != nil {
+		d.log.WarnContext(ctx, "mirror left to the workers", "event", out.booking.Event, "err", err)
+		return nil
 	}
 	if out.release {
 		d.giveBack(ctx, out.booking)
