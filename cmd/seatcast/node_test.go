@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"strings"
@@ -132,6 +133,7 @@ func startNode(t testing.TB, seam string, env []string) *node {
 		n.err = n.cmd.Wait()
 	}()
 	t.Cleanup(func() {
+		http.DefaultClient.CloseIdleConnections() // one dialled and never used would keep the node waiting
 		_ = stdin.Close()
 		select {
 		case <-n.gone:

@@ -54,7 +54,7 @@ type answer struct {
 	} `json:"total"`
 }
 
-// do sends one request; a request that got no answer has status 0.
+// do sends one request as this account.
 func (s shopper) do(method, path, key string, body any) answer {
 	s.t.Helper()
 	raw, isRaw := body.([]byte)
@@ -77,6 +77,11 @@ func (s shopper) do(method, path, key string, body any) answer {
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
 	}
+	return send(req)
+}
+
+// send sends a request as it is; one that got no answer has status 0.
+func send(req *http.Request) answer {
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		return answer{raw: []byte(err.Error())}

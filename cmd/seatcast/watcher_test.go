@@ -24,7 +24,8 @@ type watcher struct {
 	done chan struct{}
 
 	mu        sync.Mutex
-	bases     []string // the node it asks, then the next
+	over      context.CancelFunc // ends the stream it reads
+	bases     []string           // the node it asks, then the next
 	n         int64
 	seats     seatmap.Map
 	areas     map[string]int
@@ -38,12 +39,21 @@ type watcher struct {
 // time its stream ends.
 func watch(t testing.TB, event string, bases ...string) *watcher {
 	t.Helper()
+	return follow(t, event, (*watcher).stream, bases...)
+}
+
+// follow starts a watcher that reads one stream after the other.
+func follow(t testing.TB, event string, read func(w *watcher, ctx context.Context, base, event string), bases ...string) *watcher {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{t: t, stop: cancel, done: make(chan struct{}), bases: bases}
 	go func() { // joined by leave
 		defer close(w.done)
 		for i := 0; ctx.Err() == nil; i++ {
-			w.stream(ctx, bases[i%len(bases)]+"/v1/events/"+event+"/live")
+			one, over := context.WithCancel(ctx)
+			w.reads(over)
+			read(w, one, bases[i%len(bases)], event)
+			over()
 			if !pause(ctx, 20*time.Millisecond) {
 				return
 			}
@@ -51,6 +61,19 @@ func watch(t testing.TB, event string, bases ...string) *watcher {
 	}()
 	t.Cleanup(w.leave)
 	return w
+}
+
+func (w *watcher) reads(over context.CancelFunc) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over = over
+}
+
+// hop cuts the stream it reads, so that it resumes at the next of its nodes.
+func (w *watcher) hop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.over()
 }
 
 // leave ends the watcher and fails the test for whatever it noted.
@@ -65,8 +88,8 @@ func (w *watcher) leave() {
 	w.faults = nil
 }
 
-func (w *watcher) stream(ctx context.Context, url string) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+func (w *watcher) stream(ctx context.Context, base, event string) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/events/"+event+"/live", nil)
 	if err != nil {
 		w.t.Error(err)
 		return
