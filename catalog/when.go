@@ -21,6 +21,12 @@ func loadZone(zone string) (*time.Location, error) {
 	return loc, nil
 }
 
+// CheckZone says why a name is no IANA time zone.
+func CheckZone(zone string) error {
+	_, err := loadZone(zone)
+	return err
+}
+
 // ParseWhen reads a time: RFC 3339, or the venue's wall clock as
 // 2027-06-01T20:00. A wall clock that the zone shows twice or skips, when its
 // clocks change, is an error that tells what to write instead.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,10 +41,13 @@ func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) 
 // sets what a hold needs: a caller's deadline reaches the socket, a full pool
 // says so soon, and a call without an answer is repeated once, which every
 // script here stands.
-func Options(url string) (*redis.UniversalOptions, error) {
+func Options(urls string) (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
-	for _, one := range strings.Split(url, ",") {
+	for _, one := range strings.Split(urls, ",") {
 		parsed, err := redis.ParseURL(one)
+		if unreadable := new(url.Error); errors.As(err, &unreadable) {
+			err = errors.New("cannot be read") // the error repeats it, password and all
+		}
 		if err != nil {
 			return nil, fmt.Errorf("redis url: %w", err)
 		}

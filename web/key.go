@@ -22,6 +22,8 @@ func ParseKey(text string) (*Key, error) {
 	kind, encoded, _ := strings.Cut(text, ":")
 	raw, err := decodeBase64(encoded)
 	switch {
+	case kind != "hs256" && kind != "ed25519":
+		return nil, fmt.Errorf("web: a session key starts with hs256: or ed25519:")
 	case err != nil:
 		return nil, fmt.Errorf("web: the key after %q is not base64", kind+":")
 	case kind == "hs256" && len(raw) >= 32:
@@ -31,10 +33,8 @@ func ParseKey(text string) (*Key, error) {
 	case kind == "ed25519" && len(raw) == ed25519.SeedSize:
 		private := ed25519.NewKeyFromSeed(raw)
 		return &Key{method: jwt.SigningMethodEdDSA, sign: private, verify: private.Public()}, nil
-	case kind == "ed25519":
-		return nil, fmt.Errorf("web: an ed25519 seed has 32 bytes, not %d", len(raw))
 	default:
-		return nil, fmt.Errorf("web: a session key starts with hs256: or ed25519:")
+		return nil, fmt.Errorf("web: an ed25519 seed has 32 bytes, not %d", len(raw))
 	}
 }
 

@@ -62,7 +62,7 @@ func OpenSessions(ctx context.Context, o SessionOptions) (*Sessions, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	claim, err := userClaim(o.Claims)
+	claim, err := ParseClaims(o.Claims)
 	if err != nil {
 		return nil, err
 	}
@@ -100,8 +100,9 @@ func (o *SessionOptions) parser(methods ...string) *jwt.Parser {
 	return jwt.NewParser(opts...)
 }
 
-// userClaim reads a claim map: "user=sub".
-func userClaim(claims string) (string, error) {
+// ParseClaims reads a claim map, such as "user=sub", and returns the claim that
+// names the account. An empty map is user=sub.
+func ParseClaims(claims string) (string, error) {
 	if claims == "" {
 		return "sub", nil
 	}

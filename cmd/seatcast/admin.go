@@ -19,7 +19,19 @@ import (
 
 // database is the one setting the administering commands need.
 type database struct {
-	Postgres string `env:"SEATCAST_POSTGRES_URL" name:"postgres" required:"" placeholder:"URL" help:"The database (or SEATCAST_POSTGRES_URL)."`
+	Postgres string `env:"SEATCAST_POSTGRES_URL" name:"postgres" required:"" placeholder:"URL" help:"The database, as postgres://…"`
+}
+
+// Validate is called by the parser: a URL that cannot be used is told before
+// anything is done.
+func (d database) Validate() error {
+	if d.Postgres == "" {
+		return nil // which the parser tells with whatever else is missing
+	}
+	if _, err := poolConfig(d.Postgres); err != nil {
+		return fmt.Errorf("the database's URL (--postgres, or %sPOSTGRES_URL) %w", envPrefix, err)
+	}
+	return nil
 }
 
 // shop opens the catalog and closes it after use.
@@ -99,15 +111,15 @@ type eventCreateCmd struct {
 	Venue    string        `required:"" help:"Name of the venue."`
 	Zone     string        `required:"" placeholder:"Europe/Paris" help:"IANA time zone of the venue."`
 	Starts   string        `required:"" placeholder:"2027-06-01T20:00" help:"When it starts: wall clock of the venue, or RFC 3339."`
-	Opens    string        `required:"" placeholder:"2027-03-01T10:00" help:"When the sale opens."`
-	Prices   string        `required:"" placeholder:"'Stalls A=8500,…'" help:"Price of every category, in minor units (cents)."`
+	Opens    string        `required:"" placeholder:"2027-03-01T10:00" help:"When the sale opens, written likewise."`
+	Prices   string        `required:"" placeholder:"'Stalls A=8500,…'" help:"Price of every category of the chart, in minor units (cents)."`
 	Currency string        `required:"" placeholder:"EUR" help:"ISO 4217 currency."`
 	Mode     string        `default:"ordinary" enum:"hot,ordinary" help:"hot: the map is pushed; ordinary: it is polled."`
-	Hold     time.Duration `placeholder:"8m" help:"How long a hold lasts."`
-	Pay      time.Duration `placeholder:"5m" help:"How long a payment may take."`
-	Cap      time.Duration `placeholder:"20m" help:"When a hold ends whatever is extended."`
-	PerOrder int           `name:"seats-per-booking" placeholder:"10" help:"Most seats in one booking."`
-	PerUser  int           `name:"seats-per-user" placeholder:"10" help:"Most seats one account may hold or buy."`
+	Hold     time.Duration `placeholder:"DURATION" help:"How long a hold lasts (default 8m)."`
+	Pay      time.Duration `placeholder:"DURATION" help:"How long a payment may take (default 5m)."`
+	Cap      time.Duration `placeholder:"DURATION" help:"When a hold ends whatever is extended (default 20m)."`
+	PerOrder int           `name:"seats-per-booking" placeholder:"N" help:"Most seats and places in one booking (default 10)."`
+	PerUser  int           `name:"seats-per-user" placeholder:"N" help:"Most seats one account may hold at a time (default 10)."`
 }
 
 var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
@@ -136,11 +148,26 @@ func (c eventCreateCmd) event() (n catalog.NewEvent, err error) {
 		ID: c.ID, Name: c.Name, Venue: c.Venue, Zone: c.Zone, Mode: catalog.Mode(c.Mode), Currency: c.Currency,
 		Terms: seatmap.Terms{Hold: c.Hold, Pay: c.Pay, Cap: c.Cap, SeatsPerBooking: c.PerOrder, SeatsPerUser: c.PerUser},
 	}
-	var wrong [3]error
-	n.Starts, wrong[0] = catalog.ParseWhen(c.Starts, c.Zone)
-	n.Opens, wrong[1] = catalog.ParseWhen(c.Opens, c.Zone)
-	n.Prices, wrong[2] = catalog.ParsePrices(c.Prices)
-	return n, errors.Join(wrong[:]...)
+	var faults seatmap.Faults
+	if err := catalog.CheckZone(c.Zone); err != nil {
+		faults.Add("zone", "%v", err)
+	} else {
+		n.Starts = when(&faults, "starts", c.Starts, c.Zone)
+		n.Opens = when(&faults, "opens", c.Opens, c.Zone)
+	}
+	var prices seatmap.Faults
+	if n.Prices, err = catalog.ParsePrices(c.Prices); errors.As(err, &prices) {
+		faults = append(faults, prices...)
+	}
+	return n, faults.Err()
+}
+
+func when(faults *seatmap.Faults, path, text, zone string) time.Time {
+	t, err := catalog.ParseWhen(text, zone)
+	if err != nil {
+		faults.Add(path, "%v", err)
+	}
+	return t
 }
 
 // chart returns the SHA-256 of the chart meant, importing a file first.
@@ -211,20 +238,24 @@ func printJSON[T any](w io.Writer, all []T) error {
 }
 
 type tokenCmd struct {
-	Key      string        `env:"SEATCAST_SESSION_KEY" required:"" placeholder:"KEY" help:"The local key the servers check with (or SEATCAST_SESSION_KEY): hs256:… or ed25519:…"`
-	Issuer   string        `env:"SEATCAST_SESSION_ISSUER" help:"iss to write."`
-	Audience string        `env:"SEATCAST_SESSION_AUDIENCE" help:"aud to write."`
+	Key      string        `env:"SEATCAST_SESSION_KEY" required:"" placeholder:"KEY" help:"The local key the servers check with: hs256:… or ed25519:…"`
+	Issuer   string        `env:"SEATCAST_SESSION_ISSUER" help:"The iss the servers ask for."`
+	Audience string        `env:"SEATCAST_SESSION_AUDIENCE" help:"The aud the servers ask for."`
+	Claims   string        `env:"SEATCAST_SESSION_CLAIMS" default:"user=sub" help:"The servers' claim map: which claim names the account."`
 	User     string        `required:"" help:"The account."`
 	TTL      time.Duration `default:"1h" help:"How long it is good for."`
 }
 
 // Run prints a session token.
 func (c tokenCmd) Run(ctx context.Context, s *streams) error {
+	if c.TTL <= 0 {
+		return fmt.Errorf("--ttl %v: a token lasts longer than nought", c.TTL)
+	}
 	key, err := web.ParseKey(c.Key)
 	if err != nil {
 		return err
 	}
-	sessions, err := web.OpenSessions(ctx, web.SessionOptions{Key: key, Issuer: c.Issuer, Audience: c.Audience})
+	sessions, err := web.OpenSessions(ctx, web.SessionOptions{Key: key, Issuer: c.Issuer, Audience: c.Audience, Claims: c.Claims})
 	if err != nil {
 		return err
 	}

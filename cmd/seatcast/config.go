@@ -4,13 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
+	"path"
 	"reflect"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/caarlos0/env/v11"
+
+	"seatcast/holds"
+	"seatcast/web"
 )
 
 // Config is every knob of a serving process, read from the environment. The
@@ -20,20 +25,20 @@ type Config struct {
 	Roles []string `env:"ROLES" envDefault:"api,hub,worker" help:"what this process does: api (bookings, checkout), hub (live maps), worker (jobs, mirror)"`
 
 	Postgres string `env:"POSTGRES_URL" secret:"url" help:"postgres://… (required)"`
-	Redis    string `env:"REDIS_URL" secret:"url" help:"redis://… or unix://… (required)"`
-	NATS     string `env:"NATS_URL" secret:"url" help:"nats://… (required)"`
+	Redis    string `env:"REDIS_URL" secret:"url" help:"redis://…, rediss://… or unix://…, several of a cluster separated by commas (required)"`
+	NATS     string `env:"NATS_URL" secret:"url" help:"nats://…, several separated by commas (required)"`
 
 	ServerKey string `env:"SERVER_KEY" secret:"yes" help:"at least 32 characters, the same on every node: booking ids are derived from it (required)"`
 
-	JWKSURL    string `env:"SESSION_JWKS_URL" help:"where your login publishes its keys"`
-	SessionKey string `env:"SESSION_KEY" secret:"yes" help:"a local key instead of a JWKS URL: hs256:<base64> or ed25519:<base64 seed>"`
+	JWKSURL    string `env:"SESSION_JWKS_URL" secret:"url" help:"where your login publishes its keys; needs issuer and audience"`
+	SessionKey string `env:"SESSION_KEY" secret:"yes" help:"a local key instead of a JWKS URL: hs256:<base64 of 32 bytes or more> or ed25519:<base64 of the seed>"`
 	Issuer     string `env:"SESSION_ISSUER" help:"iss a session token must carry"`
 	Audience   string `env:"SESSION_AUDIENCE" help:"aud a session token must carry"`
 	Claims     string `env:"SESSION_CLAIMS" envDefault:"user=sub" help:"claim map: which claim of your tokens is the account"`
 
 	Sandbox           bool   `env:"SANDBOX" envDefault:"false" help:"offer the built-in payment provider that moves no money"`
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
-	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" help:"where the sandbox sends them; default: this process"`
+	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them (default: this process)"`
 
 	Origins  []string      `env:"ORIGINS" help:"host patterns of other sites that may open a WebSocket"`
 	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes to send its watchers elsewhere"`
@@ -45,50 +50,174 @@ const envPrefix = "SEATCAST_"
 var roleNames = []string{"api", "hub", "worker"}
 
 // loadConfig reads the environment and says everything that is wrong with it
-// at once.
+// at once, by the names of the variables. No error repeats a value that may
+// hold a secret.
 func loadConfig() (Config, error) {
 	c, err := env.ParseAsWithOptions[Config](env.Options{Prefix: envPrefix})
-	if err != nil {
-		return c, fmt.Errorf("configuration: %w", err)
+	unread := faults{}
+	var all env.AggregateError
+	if !errors.As(err, &all) {
+		return c, errors.Join(err, c.validate())
 	}
-	return c, c.validate()
-}
-
-func (c Config) validate() error {
-	var faults []error
-	fault := func(knob, why string) { faults = append(faults, fmt.Errorf("%s%s: %s", envPrefix, knob, why)) }
-
-	for _, must := range []struct{ knob, value string }{
-		{"POSTGRES_URL", c.Postgres}, {"REDIS_URL", c.Redis}, {"NATS_URL", c.NATS},
-	} {
-		if must.value == "" {
-			fault(must.knob, "is required")
+	for _, one := range all.Errors {
+		var parse env.ParseError // of a knob that is no text: none of those is secret
+		if !errors.As(one, &parse) {
+			return c, fmt.Errorf("configuration: %w", one)
+		}
+		f, _ := reflect.TypeFor[Config]().FieldByName(parse.Name)
+		unread.add(f.Tag.Get("env"), "cannot be read: %v", parse.Err)
+	}
+	// What the knobs that could not be read would have said is not judged.
+	for _, f := range c.faults() {
+		if !unread.has(f.knob) {
+			unread = append(unread, f)
 		}
 	}
+	return c, unread.err()
+}
+
+// fault is what is wrong with one knob.
+type fault struct{ knob, why string }
+
+type faults []fault
+
+func (fs *faults) add(knob, format string, a ...any) {
+	*fs = append(*fs, fault{knob, fmt.Sprintf(format, a...)})
+}
+
+func (fs faults) has(knob string) bool {
+	return slices.ContainsFunc(fs, func(f fault) bool { return f.knob == knob })
+}
+
+func (fs faults) err() error {
+	if len(fs) == 0 {
+		return nil
+	}
+	lines := []string{"the environment cannot be served with:"}
+	for _, f := range fs {
+		lines = append(lines, "  "+envPrefix+f.knob+" "+f.why)
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func (c Config) validate() error { return c.faults().err() }
+
+func (c Config) faults() (fs faults) {
+	c.checkProcess(&fs)
+	c.checkStores(&fs)
 	if len(c.ServerKey) < 32 {
-		fault("SERVER_KEY", "needs at least 32 characters, the same on every node")
+		fs.add("SERVER_KEY", "needs at least 32 characters, the same on every node")
 	}
-	switch {
-	case c.JWKSURL == "" && c.SessionKey == "":
-		fault("SESSION_JWKS_URL", "is required (or SEATCAST_SESSION_KEY): without it nobody can sign in")
-	case c.JWKSURL != "" && c.SessionKey != "":
-		fault("SESSION_KEY", "is set beside SESSION_JWKS_URL: use one")
-	}
+	c.checkSessions(&fs)
 	switch {
 	case !c.Sandbox && (c.has("api") || c.has("worker")):
-		fault("SANDBOX", "is the only payment provider there is: set it to true, or give this process the hub role alone")
+		fs.add("SANDBOX", "is the only payment provider there is: set it to true, or give this process the hub role alone")
 	case c.Sandbox && len(c.SandboxSecret) < 16:
-		fault("SANDBOX_SECRET", "needs at least 16 characters")
+		fs.add("SANDBOX_SECRET", "needs at least 16 characters")
+	}
+	if c.SandboxWebhookURL != "" {
+		fs.check("SANDBOX_WEBHOOK_URL", c.SandboxWebhookURL, "http", "https")
+	}
+	return fs
+}
+
+func (c Config) checkProcess(fs *faults) {
+	if _, _, err := net.SplitHostPort(c.Addr); err != nil {
+		fs.add("ADDR", "%q is no address: write host:port, or :port for every host", c.Addr)
 	}
 	if len(c.Roles) == 0 {
-		fault("ROLES", "names no role")
+		fs.add("ROLES", "names no role")
 	}
 	for _, r := range c.Roles {
 		if !slices.Contains(roleNames, r) {
-			fault("ROLES", fmt.Sprintf("%q is none of %s", r, strings.Join(roleNames, ", ")))
+			fs.add("ROLES", "%q is none of %s", r, strings.Join(roleNames, ", "))
 		}
 	}
-	return errors.Join(faults...)
+	for _, o := range c.Origins {
+		if _, err := path.Match(o, ""); err != nil {
+			fs.add("ORIGINS", "%q is no pattern: write hosts, with * for any part", o)
+		}
+	}
+	if c.Drain < 0 {
+		fs.add("DRAIN", "%v is below nought", c.Drain)
+	}
+	if _, err := newLog(io.Discard, c.LogLevel); err != nil {
+		fs.add("LOG_LEVEL", "%q is none of debug, info, warn, error", c.LogLevel)
+	}
+}
+
+func (c Config) checkStores(fs *faults) {
+	if fs.check("POSTGRES_URL", c.Postgres, postgresSchemes...); !fs.has("POSTGRES_URL") {
+		if _, err := poolConfig(c.Postgres); err != nil {
+			fs.add("POSTGRES_URL", "%v", err)
+		}
+	}
+	for one := range strings.SplitSeq(c.Redis, ",") { // of a cluster
+		fs.check("REDIS_URL", one, "redis", "rediss", "unix")
+	}
+	if !fs.has("REDIS_URL") {
+		if _, err := holds.Options(c.Redis); err != nil {
+			fs.add("REDIS_URL", "%v", err)
+		}
+	}
+	for one := range strings.SplitSeq(c.NATS, ",") {
+		fs.check("NATS_URL", one, "nats", "tls", "ws", "wss")
+	}
+}
+
+func (c Config) checkSessions(fs *faults) {
+	switch {
+	case c.JWKSURL == "" && c.SessionKey == "":
+		fs.add("SESSION_JWKS_URL", "is required (or %sSESSION_KEY): without it nobody can sign in", envPrefix)
+	case c.JWKSURL != "" && c.SessionKey != "":
+		fs.add("SESSION_KEY", "is set beside %sSESSION_JWKS_URL: use one", envPrefix)
+	case c.SessionKey != "":
+		if _, err := web.ParseKey(c.SessionKey); err != nil {
+			fs.add("SESSION_KEY", "is no key: %s", strings.TrimPrefix(err.Error(), "web: "))
+		}
+	default:
+		fs.check("SESSION_JWKS_URL", c.JWKSURL, "http", "https")
+		if c.Issuer == "" {
+			fs.add("SESSION_ISSUER", "is required with a JWKS URL: whose tokens are meant")
+		}
+		if c.Audience == "" {
+			fs.add("SESSION_AUDIENCE", "is required with a JWKS URL: tokens meant for others must not work here")
+		}
+	}
+	if _, err := web.ParseClaims(c.Claims); err != nil {
+		fs.add("SESSION_CLAIMS", "cannot be used: %s", strings.TrimPrefix(err.Error(), "web: "))
+	}
+}
+
+// check adds a fault unless the knob is set to a URL of one of the schemes.
+func (fs *faults) check(knob, value string, schemes ...string) {
+	if value == "" {
+		fs.add(knob, "is required")
+	} else if err := checkURL(value, schemes...); err != nil {
+		fs.add(knob, "%v", err)
+	}
+}
+
+var postgresSchemes = []string{"postgres", "postgresql"}
+
+// checkURL says why a text is no URL of the schemes, and repeats none of it:
+// in a URL that cannot be read the password may be anywhere. The drivers are
+// less careful.
+func checkURL(text string, schemes ...string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || strayAt(u):
+		return errors.New("cannot be read as a URL: write special characters of a password as %2F for /, %40 for @, and so on")
+	case !slices.Contains(schemes, u.Scheme) || u.Host+u.Path == "":
+		return fmt.Errorf("is no %s:// URL", strings.Join(schemes, ":// or "))
+	}
+	return nil
+}
+
+// strayAt says that a URL has an @ where none belongs: a password that was not
+// escaped, cut in two by one of its own characters.
+func strayAt(u *url.URL) bool {
+	return strings.Contains(u.Path+u.RawQuery+u.Fragment, "@")
 }
 
 func (c Config) has(role string) bool { return slices.Contains(c.Roles, role) }
@@ -99,21 +228,56 @@ func (c Config) print(w io.Writer) {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		fmt.Fprintf(w, "%s%s=%v\n", envPrefix, f.Tag.Get("env"), mask(f.Tag.Get("secret"), v.Field(i).Interface()))
+		fmt.Fprintf(w, "%s%s=%s\n", envPrefix, f.Tag.Get("env"), show(f.Tag.Get("secret"), v.Field(i).Interface()))
 	}
 }
 
-func mask(kind string, value any) any {
-	s, _ := value.(string)
-	switch {
-	case kind == "" || s == "":
-		return value
-	case kind == "url":
-		if u, err := url.Parse(s); err == nil {
-			return u.Redacted()
+const masked = "xxxxx"
+
+// show is a knob's value as it may be told: as it would be written in the
+// environment, secrets masked.
+func show(secret string, value any) string {
+	switch v := value.(type) {
+	case []string:
+		return strings.Join(v, ",")
+	case string:
+		switch {
+		case v == "" || secret == "":
+			return v
+		case secret == "url":
+			all := strings.Split(v, ",")
+			for i := range all {
+				all[i] = showURL(all[i])
+			}
+			return strings.Join(all, ",")
+		}
+		return masked
+	}
+	return fmt.Sprint(value)
+}
+
+// shownParameters of a URL tell nobody how to get in.
+var shownParameters = []string{"host", "port", "sslmode", "pool_max_conns", "db"}
+
+// showURL leaves of a URL what says where it leads: a user may be a token, and a
+// parameter a password.
+func showURL(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || strayAt(u) {
+		return masked
+	}
+	if u.User != nil {
+		u.User = url.User(masked)
+	}
+	parameters := u.Query()
+	for name := range parameters {
+		if !slices.Contains(shownParameters, name) {
+			parameters[name] = []string{masked}
 		}
 	}
-	return "xxxxx"
+	u.RawQuery = parameters.Encode()
+	u.Fragment = ""
+	return u.String()
 }
 
 // configHelp documents the environment, one line a knob.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -23,16 +24,18 @@ type demoCmd struct {
 	Addr  string `default:"127.0.0.1:8080" help:"Address to serve on."`
 	Data  string `placeholder:"DIR" help:"Where Redis and Postgres keep their data. Kept between runs: a second start resumes the same sale. Default: ${demo_data}."`
 	Event string `default:"stadium" enum:"theatre,arena,stadium,club" help:"The one event on sale: theatre, arena, stadium or club."`
-	Crowd int    `default:"0" placeholder:"N" help:"So many simulated shoppers, who watch, hold, pay or walk away."`
+	Crowd int    `default:"0" placeholder:"N" help:"So many simulated shoppers, who watch, hold, pay or walk away: 0 to 5000."`
 }
 
-// demoLog is quiet: the terminal is for the one who tries it.
-const demoLog = "warn"
+const (
+	demoLog  = "warn" // the terminal is for the one who tries it
+	maxCrowd = 5000
+)
 
 // Run starts everything privately and serves until ctx ends.
 func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
-	if d.Crowd < 0 || d.Crowd > 5000 {
-		return fmt.Errorf("--crowd %d: use 0 to 5000", d.Crowd)
+	if d.Crowd < 0 || d.Crowd > maxCrowd {
+		return fmt.Errorf("--crowd %d: use 0 to %d", d.Crowd, maxCrowd)
 	}
 	log, err := newLog(s.err, demoLog)
 	if err != nil {
@@ -42,12 +45,18 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	// Before anything is started: an address in use is the commonest trouble.
+	ln, err := net.Listen("tcp", d.Addr)
+	if err != nil {
+		return d.unlistened(err)
+	}
+	defer func() { _ = ln.Close() }() // closed already when the server ran
 	fmt.Fprintf(s.out, "starting private Redis, Postgres and NATS in %s\n", dir)
 	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir})
 	if err != nil {
-		return err
+		return unlessEnded(ctx, err)
 	}
-	defer func() { err = errors.Join(err, stack.Stop()) }()
+	defer func() { err = errors.Join(unlessEnded(ctx, err), stack.Stop()) }()
 
 	cfg, err := d.config(stack, dir)
 	if err != nil {
@@ -56,7 +65,23 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err := d.putOnSale(ctx, cfg); err != nil {
 		return err
 	}
-	return d.serve(ctx, cfg, stack, s, log)
+	return d.serve(ctx, cfg, ln, stack, s, log)
+}
+
+// unlessEnded is err, unless it only says that ctx has ended: Ctrl-C is no
+// error whenever it comes.
+func unlessEnded(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+func (d demoCmd) unlistened(err error) error {
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("--addr %s is in use, by another demo perhaps: choose another, such as --addr 127.0.0.1:0 for any free port", d.Addr)
+	}
+	return fmt.Errorf("--addr %s: %w", d.Addr, err)
 }
 
 func (d demoCmd) dir() (string, error) {
@@ -72,7 +97,7 @@ func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
 	cfg := Config{
 		Addr: d.Addr, Roles: roleNames,
 		Postgres: stack.PostgresURL, Redis: stack.RedisURL, NATS: stack.NATSURL,
-		Claims: "user=sub", Sandbox: true, Drain: 2 * time.Second,
+		Claims: "user=sub", Sandbox: true, Drain: 2 * time.Second, LogLevel: demoLog,
 	}
 	for _, key := range []struct {
 		file string
@@ -108,13 +133,14 @@ type demoVenue struct {
 	id, name, venue, zone string
 	chart                 func() *seatmap.Chart
 	price                 int64 // of the cheapest category, minor units
+	currency              string
 }
 
 var demoVenues = []demoVenue{
-	{"stadium", "The Last Summer Concert", "Parkland Stadium", "Europe/Paris", seatmap.Stadium, 4500},
-	{"arena", "Northern Lights Tour", "Harbour Arena", "Europe/Oslo", seatmap.Arena, 3900},
-	{"theatre", "The Winter's Tale", "Old Court Theatre", "Europe/London", seatmap.Theatre, 2500},
-	{"club", "Late Session", "The Cellar", "America/New_York", seatmap.Club, 1800},
+	{"stadium", "The Last Summer Concert", "Parkland Stadium", "Europe/Paris", seatmap.Stadium, 4500, "EUR"},
+	{"arena", "Northern Lights Tour", "Harbour Arena", "Europe/Oslo", seatmap.Arena, 45000, "NOK"},
+	{"theatre", "The Winter's Tale", "Old Court Theatre", "Europe/London", seatmap.Theatre, 2500, "GBP"},
+	{"club", "Late Session", "The Cellar", "America/New_York", seatmap.Club, 1800, "USD"},
 }
 
 // putOnSale migrates, imports the venues that are not there yet, and opens the
@@ -153,13 +179,25 @@ func (v demoVenue) ensure(ctx context.Context, shop *catalog.Store) error {
 	if err != nil {
 		return err
 	}
-	now := time.Now().UTC().Truncate(24 * time.Hour)
+	opens, starts, err := v.times(time.Now())
+	if err != nil {
+		return err
+	}
 	_, err = shop.CreateEvent(ctx, catalog.NewEvent{
-		ID: v.id, Name: v.name, Venue: v.venue, Zone: v.zone,
-		Starts: now.AddDate(0, 2, 0).Add(20 * time.Hour), Opens: now,
-		ChartSHA: sha, Mode: catalog.Hot, Currency: "EUR", Prices: v.prices(chart),
+		ID: v.id, Name: v.name, Venue: v.venue, Zone: v.zone, Starts: starts, Opens: opens,
+		ChartSHA: sha, Mode: catalog.Hot, Currency: v.currency, Prices: v.prices(chart),
 	})
 	return err
+}
+
+// times are the last midnight and an evening months from now, at the venue.
+func (v demoVenue) times(now time.Time) (opens, starts time.Time, err error) {
+	at, err := time.LoadLocation(v.zone)
+	if err != nil {
+		return opens, starts, err
+	}
+	year, month, day := now.In(at).Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, at), time.Date(year, month+9, day, 20, 0, 0, 0, at), nil
 }
 
 // prices rise by half a step from the last category to the first.
@@ -173,12 +211,12 @@ func (v demoVenue) prices(chart *seatmap.Chart) map[string]int64 {
 }
 
 // serve runs the product with the crowd in front of it.
-func (d demoCmd) serve(ctx context.Context, cfg Config, stack *devstack.Stack, s *streams, log *slog.Logger) error {
+func (d demoCmd) serve(ctx context.Context, cfg Config, ln net.Listener, stack *devstack.Stack, s *streams, log *slog.Logger) error {
 	g, ctx := errgroup.WithContext(ctx)
 	up := make(chan string, 1) // serve says it once
 	g.Go(func() error { return stack.Watch(ctx) })
 	g.Go(func() error {
-		return serve(ctx, cfg, log, seams{demo: true, ready: func(addr string) { up <- addr }})
+		return serve(ctx, cfg, log, seams{demo: true, ln: ln, ready: func(addr string) { up <- addr }})
 	})
 	g.Go(func() error {
 		select {
@@ -190,8 +228,12 @@ func (d demoCmd) serve(ctx context.Context, cfg Config, stack *devstack.Stack, s
 			if d.Crowd == 0 {
 				return nil
 			}
-			c := crowd{base: base, event: d.Event, people: d.Crowd, log: log}
-			return c.run(ctx)
+			c := crowd{base: base, event: d.Event, people: d.Crowd, pace: time.Second, log: log}
+			if err := c.run(ctx); err != nil || ctx.Err() != nil {
+				return err
+			}
+			_, err := fmt.Fprintln(s.out, "sold out: the crowd goes home")
+			return err
 		}
 	})
 	return g.Wait()

@@ -5,14 +5,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
+	"github.com/redis/go-redis/v9"
 
 	"seatcast/internal/devstack"
 )
@@ -27,7 +30,9 @@ type commands struct {
 }
 
 func main() {
+	redis.SetLogger(silent{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second Ctrl-C does not wait for the first to be done
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
@@ -35,6 +40,12 @@ func main() {
 		os.Exit(1)
 	}
 }
+
+// silent drops what go-redis prints of its own accord: the same errors come back
+// from its calls, and are logged where they end.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // streams are where a command writes: results to out, everything else to err.
 type streams struct {
@@ -59,15 +70,39 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if len(args) == 0 {
+		return usage(parser, stderr)
+	}
 	command, err := parser.Parse(args)
 	if exited { // --help has been printed
 		return nil
 	}
 	if err != nil {
-		return err
+		return explain(parser, err)
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	return command.Run(&streams{stdout, stderr})
+}
+
+// usage tells how to call what was called without a word.
+func usage(parser *kong.Kong, w io.Writer) error {
+	parser.Stdout = w
+	_, _ = parser.Parse([]string{"--help"}) // prints it, and then misses the command too
+	return errors.New("name a command")
+}
+
+// explain says of a wrong call what is wrong and where to look.
+func explain(parser *kong.Kong, err error) error {
+	var wrong *kong.ParseError
+	if !errors.As(err, &wrong) || wrong.Context == nil {
+		return err
+	}
+	command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
+	help := strings.TrimSpace(parser.Model.Name + " " + command)
+	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
+		err = fmt.Errorf("there is no command %q", word)
+	}
+	return fmt.Errorf("%w; see %s --help", err, help)
 }
 
 func newLog(w io.Writer, level string) (*slog.Logger, error) {

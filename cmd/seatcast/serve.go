@@ -48,6 +48,7 @@ type seams struct {
 	voice func(holds.Voice) holds.Voice
 	holds func(checkout.Holds) checkout.Holds
 	ready func(addr string) // called once requests are answered
+	ln    net.Listener      // listens already, in place of the configured address
 	demo  bool              // offer demo sessions
 }
 
@@ -66,9 +67,11 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 	if err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", cfg.Addr)
-	if err != nil {
-		return fmt.Errorf("listen: %w", err)
+	ln := s.ln
+	if ln == nil {
+		if ln, err = net.Listen("tcp", cfg.Addr); err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
 	}
 	defer func() { _ = ln.Close() }() // closed already when the server ran
 	b := builder{cfg: cfg, log: log, st: st, seams: s, reg: reg, metrics: metrics, addr: ln.Addr()}

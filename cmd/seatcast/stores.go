@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/nats-io/nats.go"
 	"github.com/redis/go-redis/v9"
@@ -49,11 +51,10 @@ func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logg
 }
 
 func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
-	o, err := pgxpool.ParseConfig(url)
+	o, err := poolConfig(url)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: %w", err)
+		return nil, fmt.Errorf("postgres: the URL %w", err)
 	}
-	o.MaxConns = max(o.MaxConns, 16) // the arbiter, the jobs and the mirror each hold one for a moment
 	pool, err := pgxpool.NewWithConfig(ctx, o)
 	if err != nil {
 		return nil, fmt.Errorf("postgres: %w", err)
@@ -63,6 +64,24 @@ func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
 		return nil, fmt.Errorf("postgres: %w", err)
 	}
 	return pool, nil
+}
+
+// poolConfig reads the URL of a database. What is wrong with one is told without
+// repeating it.
+func poolConfig(url string) (*pgxpool.Config, error) {
+	if err := checkURL(url, postgresSchemes...); err != nil {
+		return nil, err
+	}
+	o, err := pgxpool.ParseConfig(url)
+	var parse *pgconn.ParseConfigError // begins with the URL
+	if errors.As(err, &parse) && errors.Unwrap(parse) != nil {
+		err = errors.Unwrap(parse)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("has a parameter that cannot be used: %w", err)
+	}
+	o.MaxConns = max(o.MaxConns, 16) // the arbiter, the jobs and the mirror each hold one for a moment
+	return o, nil
 }
 
 func (st *stores) close() {

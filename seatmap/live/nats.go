@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 
 	"github.com/nats-io/nats.go"
 
@@ -18,7 +19,7 @@ func subject(event string) string { return "seatmap." + event }
 // Connect opens a connection to NATS that never gives up and buffers nothing
 // while it is down: what could not be said is repaired from the log. Give the
 // Feed a connection of its own.
-func Connect(url, name string, m *Metrics, log *slog.Logger, more ...nats.Option) (*nats.Conn, error) {
+func Connect(servers, name string, m *Metrics, log *slog.Logger, more ...nats.Option) (*nats.Conn, error) {
 	opts := append([]nats.Option{
 		nats.Name(name),
 		nats.MaxReconnects(-1),
@@ -38,7 +39,10 @@ func Connect(url, name string, m *Metrics, log *slog.Logger, more ...nats.Option
 		}),
 		nats.ReconnectHandler(func(*nats.Conn) { log.Info("nats reconnected", "name", name) }),
 	}, more...)
-	nc, err := nats.Connect(url, opts...)
+	nc, err := nats.Connect(servers, opts...)
+	if unreadable := new(url.Error); errors.As(err, &unreadable) {
+		err = errors.New("the URL cannot be read") // the error repeats it, password and all
+	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", err)
 	}
