@@ -137,6 +137,9 @@ func (d *Desk) work(ctx context.Context) error {
 		return fmt.Errorf("checkout: job queue: %w", err)
 	}
 	if err := client.Start(ctx); err != nil {
+		if ctx.Err() != nil { // stopped before it had begun
+			return nil
+		}
 		return fmt.Errorf("checkout: start the job queue: %w", err)
 	}
 	<-client.Stopped()

@@ -44,7 +44,13 @@ type answer struct {
 	Cap       time.Time `json:"cap"`
 	Code      string    `json:"code"`
 	Seats     []any     `json:"seats"`
-	Tickets   []struct {
+	Reason    string    `json:"reason"`
+	Lost      []string  `json:"lost"`
+	Attempt   struct {
+		ID    string `json:"id"`
+		State string `json:"state"`
+	} `json:"attempt"`
+	Tickets []struct {
 		ID     string `json:"id"`
 		Status string `json:"status"`
 	} `json:"tickets"`
@@ -98,6 +104,18 @@ func send(req *http.Request) answer {
 func (s shopper) hold(event, key string, seats ...string) answer {
 	s.t.Helper()
 	return s.do(http.MethodPost, "/v1/bookings/"+event, key, map[string]any{"ticketIds": seats})
+}
+
+// area is places asked for in an area without seats.
+type area struct {
+	Area     string `json:"area"`
+	Quantity int    `json:"quantity"`
+}
+
+// take holds seats and asks for places.
+func (s shopper) take(event, key string, seats []string, areas ...area) answer {
+	s.t.Helper()
+	return s.do(http.MethodPost, "/v1/bookings/"+event, key, map[string]any{"ticketIds": seats, "areas": areas})
 }
 
 func (s shopper) extend(booking string) answer {
