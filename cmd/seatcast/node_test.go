@@ -28,6 +28,9 @@ func TestMain(m *testing.M) {
 	if seam := os.Getenv(nodeSeam); seam != "" {
 		os.Exit(beNode(seam))
 	}
+	if args := os.Getenv(commandArgs); args != "" {
+		os.Exit(beCommand(args))
+	}
 	devtest.Main(m)
 }
 
@@ -61,6 +64,8 @@ func serveNode(ctx context.Context, cfg Config, seam string) error {
 	s := seams{ready: func(addr string) { fmt.Println("ready", addr) }}
 	switch seam {
 	case "none":
+	case "demo":
+		s.demo = true
 	case "die before publish":
 		s.voice = func(holds.Voice) holds.Voice { return deadlyVoice{} }
 	case "die before mirror":
