@@ -111,8 +111,33 @@ func (s *Store) requireReconcile(ctx context.Context, bookings []string) error {
 	return said("queue the reconciler", err)
 }
 
-// work runs jobs until ctx ends, and returns after the last of them has.
+// work runs jobs until ctx ends, and returns after the last of them has. A
+// queue that cannot start, because Postgres is away, is started again: this
+// process has more to do than jobs.
 func (d *Desk) work(ctx context.Context) error {
+	queue, err := d.queue()
+	if err != nil {
+		return err
+	}
+	for {
+		err := queue.Start(ctx)
+		if err == nil {
+			<-queue.Stopped()
+			return nil
+		}
+		if ctx.Err() == nil {
+			d.log.ErrorContext(ctx, "job queue not started yet", "err", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(d.every):
+		}
+	}
+}
+
+// queue is the client of the job queue that works.
+func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[captureArgs]) error {
 		return d.capture(ctx, job.Args.Attempt)
@@ -123,7 +148,7 @@ func (d *Desk) work(ctx context.Context) error {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[reconcileArgs]) error {
 		return d.reconcile(ctx, job.Args.Booking)
 	}))
-	client, err := river.NewClient(riverpgxv5.New(d.store.pool), &river.Config{
+	queue, err := river.NewClient(riverpgxv5.New(d.store.pool), &river.Config{
 		Queues:                      map[string]river.QueueConfig{jobQueue: {MaxWorkers: jobWorkers}},
 		Workers:                     workers,
 		Logger:                      d.log,
@@ -134,14 +159,7 @@ func (d *Desk) work(ctx context.Context) error {
 		CompletedJobRetentionPeriod: time.Hour,
 	})
 	if err != nil {
-		return fmt.Errorf("checkout: job queue: %w", err)
+		return nil, fmt.Errorf("checkout: job queue: %w", err)
 	}
-	if err := client.Start(ctx); err != nil {
-		if ctx.Err() != nil { // stopped before it had begun
-			return nil
-		}
-		return fmt.Errorf("checkout: start the job queue: %w", err)
-	}
-	<-client.Stopped()
-	return nil
+	return queue, nil
 }

@@ -35,6 +35,14 @@ func NewStore(pool *pgxpool.Pool) (*Store, error) {
 	return &Store{pool: pool, jobs: jobs}, nil
 }
 
+// patience is how long one call may take. A Postgres that hangs is away: who
+// asks is told so while he still listens.
+const patience = 1500 * time.Millisecond
+
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, patience)
+}
+
 // booking is a row of bookings.
 type booking struct {
 	ID, Event, Token, User string
@@ -105,17 +113,23 @@ type querier interface {
 
 // booking returns a booking's row, or ErrNoBooking.
 func (s *Store) booking(ctx context.Context, id string) (*booking, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	b, err := scanBooking(s.pool.QueryRow(ctx, `SELECT `+bookingColumns+` FROM bookings WHERE id = $1`, id))
 	return b, said("read booking "+id, err)
 }
 
 func (s *Store) attempt(ctx context.Context, id string) (*attempt, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	a, err := scanAttempt(s.pool.QueryRow(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE id = $1`, id))
 	return a, said("read attempt "+id, err)
 }
 
 // attempts returns the attempts of a booking, oldest first.
 func (s *Store) attempts(ctx context.Context, booking string) ([]*attempt, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	all, err := attemptsOf(ctx, s.pool, booking)
 	return all, said("read attempts of "+booking, err)
 }
@@ -178,6 +192,8 @@ const maxOpenAttempts = 5
 // it. A shopper's key that made an attempt before answers that one (fresh is
 // false), or ErrReused when it was for another request.
 func (s *Store) begin(ctx context.Context, b *booking, a *attempt, key string) (made *attempt, fresh bool, err error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		if err := insertBooking(ctx, tx, b); err != nil {
 			return err
@@ -211,6 +227,8 @@ func insertBooking(ctx context.Context, tx pgx.Tx, b *booking) error {
 
 // repeat returns the attempt a shopper's key has made already, or nil.
 func (s *Store) repeat(ctx context.Context, booking, key, hash string) (*attempt, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	a, err := repeatOf(ctx, s.pool, booking, key, hash)
 	return a, said("read payment of "+booking, err)
 }
@@ -274,6 +292,8 @@ func setDeadline(ctx context.Context, q execer, id string, deadline time.Time) e
 }
 
 func (s *Store) extended(ctx context.Context, id string, deadline time.Time) error {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	return said("extend booking "+id, setDeadline(ctx, s.pool, id, deadline))
 }
 
@@ -281,6 +301,8 @@ func (s *Store) extended(ctx context.Context, id string, deadline time.Time) err
 // that comes meanwhile cannot sell, and returns them. It answers none when
 // nothing is open.
 func (s *Store) stop(ctx context.Context, id string) (open []*attempt, err error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		open = nil
 		b, err := lockBooking(ctx, tx, id)
@@ -311,6 +333,8 @@ func (s *Store) stop(ctx context.Context, id string) (open []*attempt, err error
 // close ends a booking nothing is being paid for: released by its owner, or
 // expired once its deadline is behind. ErrInProgress while an attempt is open.
 func (s *Store) close(ctx context.Context, id string, to BookingState) error {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		b, err := lockBooking(ctx, tx, id)
 		if err != nil {
@@ -330,6 +354,8 @@ func (s *Store) close(ctx context.Context, id string, to BookingState) error {
 // asked notes that the provider is being asked about an attempt, so that one
 // that does not answer is not asked again at once.
 func (s *Store) asked(ctx context.Context, id string) error {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	_, err := s.pool.Exec(ctx, `UPDATE attempts SET asked_at = now() WHERE id = $1`, id)
 	return said("note question about "+id, err)
 }
@@ -337,6 +363,8 @@ func (s *Store) asked(ctx context.Context, id string) error {
 // overdue returns the bookings that need the reconciler: an attempt without a
 // verdict for too long, or a deadline that is near while paying, or behind.
 func (s *Store) overdue(ctx context.Context, askAfter, ahead time.Duration) ([]string, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	rows, err := s.pool.Query(ctx, `
 		SELECT id FROM bookings b
 		WHERE state IN ('held', 'paying') AND (
@@ -362,6 +390,8 @@ type ticket struct {
 }
 
 func (s *Store) tickets(ctx context.Context, booking string) ([]ticket, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	rows, err := s.pool.Query(ctx, `
 		SELECT id, i, area, price, state = 'live',
 			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')

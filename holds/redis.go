@@ -63,6 +63,14 @@ func Options(urls string) (*redis.UniversalOptions, error) {
 	return &o, nil
 }
 
+// patience is how long Redis may take to answer: a shopper is told that it
+// does not while he still waits. A rebuild of a large event is given longer.
+const patience = 1500 * time.Millisecond
+
+func patient(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, patience)
+}
+
 //go:embed number.lua
 var numberLua string
 
@@ -121,6 +129,11 @@ var errCold = errors.New("holds: event is cold")
 
 // run runs a script. Its error is errCold, or of Redis.
 func (s *Store) run(ctx context.Context, sc script, keys []string, args ...any) (reply, error) {
+	if sc.lua != rebuildScript.lua {
+		var cancel context.CancelFunc
+		ctx, cancel = patient(ctx)
+		defer cancel()
+	}
 	start := time.Now()
 	values, err := sc.lua.Run(ctx, s.rdb, keys, args...).Slice()
 	s.metrics.took(sc.verb, time.Since(start))
@@ -138,6 +151,8 @@ func (s *Store) run(ctx context.Context, sc script, keys []string, args ...any) 
 // seats reads which seats a basket has, as the basket writes them; none when
 // there is no such basket.
 func (s *Store) seats(ctx context.Context, event, token string) (string, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	seats, err := s.rdb.HGet(ctx, seatmap.BasketKey(event, token), "seats").Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return "", translate("basket", err)
@@ -147,6 +162,8 @@ func (s *Store) seats(ctx context.Context, event, token string) (string, error) 
 
 // users reads the accounts that hold seats or had baskets, each once.
 func (s *Store) users(ctx context.Context, event string, seats []int, tokens []string) ([]string, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	for part := range slices.Chunk(seats, 1000) {
 		holders, err := s.rdb.MGet(ctx, holdKeys(nil, event, part)...).Result()
 		if err != nil {
@@ -179,6 +196,8 @@ func (s *Store) users(ctx context.Context, event string, seats []int, tokens []s
 // numbers reads the number of an event's last change and of its last reset; 0
 // for one that is not there.
 func (s *Store) numbers(ctx context.Context, event string) (last, reset int64, err error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
 	values, err := s.rdb.MGet(ctx, seatmap.SeqKey(event), seatmap.ResetKey(event)).Result()
 	if err != nil {
 		return 0, 0, translate("rebuild", err)

@@ -32,6 +32,7 @@ type watcher struct {
 	snapshots int
 	resets    int
 	deltas    int
+	degraded  string // why frames may be late, as told last; empty when all is well
 	faults    []string
 }
 
@@ -150,6 +151,10 @@ func (w *watcher) frame(kind string, data []byte) bool {
 		w.deltas++
 	case "reset":
 		w.resets++
+	case "degraded":
+		var word struct{ Reason string }
+		w.decodeLocked(data, &word)
+		w.degraded = word.Reason
 	}
 	return true
 }

@@ -1,0 +1,190 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"seatcast/checkout/sandbox"
+	"seatcast/internal/devstack"
+	"seatcast/seatmap"
+	"seatcast/seatmap/live"
+	"seatcast/web"
+)
+
+// outages are the two ways a server is away: its machine is gone, or it hangs.
+var outages = map[string]func(*forwarder){
+	"gone":  (*forwarder).cut,
+	"hangs": (*forwarder).freeze,
+}
+
+// fast is how soon a request is refused when a store is away.
+const fast = 2 * time.Second
+
+// refusedFast fails unless the request is answered 503 store_unavailable, soon.
+func refusedFast(t testing.TB, ask func() answer) {
+	t.Helper()
+	asked := time.Now()
+	a := ask().want(t, http.StatusServiceUnavailable, "store_unavailable")
+	if took := time.Since(asked); took > fast {
+		t.Errorf("refused after %v", took)
+	}
+	if a.header.Get("Retry-After") == "" {
+		t.Error("the refusal does not say when to come back")
+	}
+}
+
+func TestMapsStayTrueWithoutNATS(t *testing.T) {
+	t.Parallel()
+	server, err := devstack.StartNATS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	at, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	via := forward(t, "tcp", at.Host)
+	host := at.Host
+	at.Host = via.at()
+	h := newHouse(t, plan{})
+	nodes := []*node{h.node("SEATCAST_NATS_URL=" + at.String()), h.node("SEATCAST_NATS_URL=" + at.String())}
+	watchers := []*watcher{watch(t, h.event, nodes[0].url), watch(t, h.event, nodes[1].url)}
+	agree := func() { t.Helper(); allSee(t, watchers, func() seatmap.Map { return h.truth(t.Context(), h.rdb) }) }
+	s, seats := h.shopper(nodes[0], "ann"), h.seats(6)
+
+	s.hold(h.event, "", seats[0]).want(t, http.StatusCreated, "")
+	agree()
+	via.cut()
+	b := s.hold(h.event, "", seats[1:3]...).want(t, http.StatusCreated, "")
+	agree()
+	s.pay(b.BookingID, "", goodCard).want(t, http.StatusCreated, "")
+	agree()
+	h.shopper(nodes[1], "bob").hold(h.event, "", seats[3]).want(t, http.StatusCreated, "")
+	agree()
+	via.lead("tcp", host)
+	h.shopper(nodes[1], "bob").hold(h.event, "", seats[4]).want(t, http.StatusCreated, "")
+	agree()
+	h.balanced(t.Context())
+}
+
+func TestANodeWithoutNATSIsUnreadyOnceItsPatienceEnds(t *testing.T) {
+	t.Parallel()
+	server, err := devstack.StartNATS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Stop)
+	at, err := url.Parse(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	via := forward(t, "tcp", at.Host)
+	host := at.Host
+	at.Host = via.at()
+	quiet, m := slog.New(slog.NewTextHandler(io.Discard, nil)), live.NewMetrics(nil)
+	conn, err := live.Connect(at.String(), "test", m, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	r := newReadiness(&stores{say: conn, hear: conn}, nil)
+	says := func() error { return r.nats(t.Context()) }
+
+	eventually(t, 5*time.Second, "it is there", func() bool { return says() == nil })
+	via.cut()
+	eventually(t, 5*time.Second, "it is away, which is only a warning at first", func() bool { return errors.Is(says(), web.ErrWarning) })
+	r.natsLost.Store(time.Now().Add(-natsPatience - time.Second).UnixNano())
+	if err := says(); err == nil || errors.Is(err, web.ErrWarning) {
+		t.Errorf("after its patience: %v", err)
+	}
+	via.lead("tcp", host)
+	eventually(t, 5*time.Second, "it is there again", func() bool { return says() == nil })
+}
+
+func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
+	for name, away := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, plan{})
+			db := h.pool.Config().ConnConfig
+			via := forward(t, "unix", filepath.Join(db.Host, ".s.PGSQL.5432"))
+			n := h.node("SEATCAST_POSTGRES_URL=postgres://" + db.User + "@" + via.at() + "/" + db.Database + "?sslmode=disable")
+			w := watch(t, h.event, n.url)
+			ctx := t.Context()
+			agree := func() { t.Helper(); w.sees(converge, func() seatmap.Map { return h.truth(ctx, h.rdb) }) }
+			s, seats := h.shopper(n, "ann"), h.seats(6)
+			b := s.hold(h.event, "", seats[:2]...).want(t, http.StatusCreated, "")
+			agree()
+
+			away(via)
+			refusedFast(t, func() answer { return s.pay(b.BookingID, "", goodCard) })
+			if got := s.hold(h.event, "", seats[2:4]...); got.status != http.StatusCreated {
+				t.Errorf("a hold of an event that is known: %d %s", got.status, got.raw)
+			}
+			s.extend(b.BookingID).want(t, http.StatusOK, "")
+			agree()
+			refusedFast(t, func() answer { return s.pay(b.BookingID, "", goodCard) })
+
+			via.lead("unix", filepath.Join(db.Host, ".s.PGSQL.5432"))
+			eventually(t, 10*time.Second, "it is sold once Postgres is back", func() bool {
+				s.pay(b.BookingID, "once", goodCard)
+				return s.booking(b.BookingID).State == "sold"
+			})
+			agree()
+			h.balanced(ctx)
+		})
+	}
+}
+
+func TestWithoutRedisBookingsAreRefusedFastAndWatchersAreTold(t *testing.T) {
+	for name, away := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t, plan{})
+			via := forward(t, "tcp", h.redis.Addr())
+			n := h.node("SEATCAST_REDIS_URL=redis://" + via.at())
+			w := watch(t, h.event, n.url)
+			ctx := t.Context()
+			agree := func() { t.Helper(); w.sees(converge, func() seatmap.Map { return h.truth(ctx, h.rdb) }) }
+			told := func(reason string) func() bool {
+				return func() bool {
+					w.mu.Lock()
+					defer w.mu.Unlock()
+					return w.degraded == reason
+				}
+			}
+			s, seats := h.shopper(n, "ann"), h.seats(6)
+			b := s.hold(h.event, "", seats[:2]...).want(t, http.StatusCreated, "")
+			slow := s.hold(h.event, "", seats[2]).want(t, http.StatusCreated, "")
+			s.pay(slow.BookingID, "", sandbox.CardSlow).want(t, http.StatusCreated, "")
+			agree()
+
+			away(via)
+			for range 3 {
+				refusedFast(t, func() answer { return s.hold(h.event, "", seats[3]) })
+			}
+			refusedFast(t, func() answer { return s.extend(b.BookingID) })
+			refusedFast(t, func() answer { return s.pay(b.BookingID, "", goodCard) })
+			eventually(t, 5*time.Second, "watchers are told", told("redis_unreachable"))
+			eventually(t, 10*time.Second, "what the bank authorised is sold all the same", func() bool {
+				return h.count(ctx, `SELECT count(*) FROM tickets WHERE booking_id = $1`, slow.BookingID) == 1
+			})
+
+			via.lead("tcp", h.redis.Addr())
+			back := time.Now()
+			eventually(t, 5*time.Second, "watchers are told that it is over", told(""))
+			w.sees(max(converge-time.Since(back), 0)+converge, func() seatmap.Map { return h.truth(ctx, h.rdb) })
+			s.pay(b.BookingID, "", goodCard).want(t, http.StatusCreated, "")
+			s.hold(h.event, "", seats[4]).want(t, http.StatusCreated, "")
+			agree()
+			h.balanced(ctx)
+		})
+	}
+}
