@@ -28,7 +28,9 @@ func (s *said) Write(p []byte) (int, error) {
 // end a process that has other work.
 func TestAQueueThatCannotStartIsStartedLater(t *testing.T) {
 	failed := &said{word: "job queue not started yet", heard: make(chan struct{})}
-	h := setup(t, func(_ *house, o *checkout.Options, _ *sandbox.Options) { o.Log = slog.New(slog.NewTextHandler(failed, nil)) })
+	h := setup(t, func(_ *house, o *checkout.Options, _ *sandbox.Options) {
+		o.Log = slog.New(slog.NewTextHandler(failed, nil))
+	})
 	h.exec(`ALTER TABLE river_queue RENAME TO river_queue_away`)
 	id := h.hold("ada", []int{1}, 0)
 	h.pay(id, "ada", sandbox.CardApprove)

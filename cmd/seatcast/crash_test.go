@@ -187,3 +187,70 @@ func (h *house) soldTo(s shopper, booking string) {
 	}
 	h.balanced(ctx)
 }
+
+// Two bookings, each with a payment to be taken and one to be given back. Of
+// the first the provider is about to hear when the worker is killed; of the
+// second it has heard already, and we have not noted it.
+func TestAKilledWorkersJobsAreRescuedAndMoveMoneyOnce(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	h := newHouse(t, plan{})
+	api := h.node(onlyAPI)
+	hook := "SEATCAST_SANDBOX_WEBHOOK_URL=" + "http://127.0.0.1:9/" // nobody: jobs are on their own
+	before := h.twoCards(h.shopper(api, "ann"), h.seats(4)[:2])
+	behind := h.twoCards(h.shopper(api, "bob"), h.seats(4)[2:])
+
+	block, err := h.pool.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = block.Rollback(context.WithoutCancel(ctx)) }()
+	for _, lock := range []struct{ sql, booking string }{
+		{`SELECT FROM sandbox_payments WHERE idempotency_key IN (SELECT id FROM attempts WHERE booking_id = $1) FOR UPDATE`, before},
+		{`SELECT FROM bookings WHERE id = $1 FOR UPDATE`, behind},
+	} {
+		if _, err := block.Exec(ctx, lock.sql, lock.booking); err != nil {
+			t.Fatal(err)
+		}
+	}
+	doomed := h.node(onlyWorker, hook)
+	eventually(t, 20*time.Second, "its jobs are all in the middle of it", func() bool {
+		return h.count(ctx, `SELECT count(*) FROM river_job WHERE state = 'running' AND kind IN ('capture', 'void')`) == 4 &&
+			h.count(ctx, `SELECT count(*) FROM sandbox_payments WHERE state IN ('captured', 'voided')`) == 2
+	})
+	doomed.kill()
+	if err := block.Rollback(ctx); err != nil {
+		t.Fatal(err)
+	}
+
+	h.node(onlyWorker, hook)
+	eventually(t, time.Minute, "every payment is taken or given back", func() bool {
+		return h.count(ctx, `SELECT count(*) FROM attempts WHERE state IN ('captured', 'voided')`) == 4 &&
+			h.count(ctx, `SELECT count(*) FROM river_job WHERE state = 'running'`) == 0
+	})
+	for _, booking := range []string{before, behind} {
+		for state, want := range map[string]int{"captured": 1, "voided": 1} {
+			n := h.count(ctx, `SELECT count(*) FROM sandbox_payments p JOIN attempts a ON a.id = p.idempotency_key AND a.state = p.state
+				WHERE a.booking_id = $1 AND p.state = $2`, booking, state)
+			if n != want {
+				t.Errorf("%d payments of %s are %s, not %d", n, booking, state, want)
+			}
+		}
+	}
+	h.balanced(ctx)
+}
+
+// twoCards pays a booking in two tabs: the slow card's word comes when the
+// other has bought the seats. It returns the booking, a payment of which is to
+// be captured and one to be voided.
+func (h *house) twoCards(s shopper, seats []string) (booking string) {
+	h.t.Helper()
+	b := s.hold(h.event, "", seats...).want(h.t, http.StatusCreated, "")
+	s.pay(b.BookingID, "slow", sandbox.CardSlow).want(h.t, http.StatusCreated, "")
+	s.pay(b.BookingID, "good", goodCard).want(h.t, http.StatusCreated, "")
+	eventually(h.t, 10*time.Second, "the slow card's authorisation has to go back", func() bool {
+		s.confirm(b.BookingID)
+		return h.count(h.t.Context(), `SELECT count(*) FROM attempts WHERE booking_id = $1 AND void_due`, b.BookingID) == 1
+	})
+	return b.BookingID
+}
