@@ -153,6 +153,26 @@ func TestReleaseTouchesNoSeatOfAnother(t *testing.T) {
 	h.sound()
 }
 
+func TestReleaseOfAnEndedBasketLeavesTheNextOneCounted(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	brief := h.asks("ann", 3)
+	brief.Terms.Hold, brief.Terms.Grace = 20*time.Millisecond, 0
+	_, err := h.store.Take(t.Context(), brief)
+	h.must(err)
+	next := h.asks("next", 3)
+	next.User = brief.User
+	h.eventually("the same account takes the seat again", func() bool {
+		_, err := h.store.Take(t.Context(), next)
+		return err == nil
+	})
+	h.must(h.store.Release(t.Context(), h.event, brief.Token, brief.User))
+	if n := h.rdb.ZCard(t.Context(), seatmap.UserKey(h.event, next.User)).Val(); n != 1 {
+		t.Errorf("%d seats count, want the one held", n)
+	}
+	h.sound()
+}
+
 func TestReleaseOfASoldBasketIsRefused(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)

@@ -60,9 +60,12 @@ func (a *API) take(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	key, err := idempotencyKey(c.Request())
+	key, err := web.IdempotencyKey(c)
 	if err != nil {
 		return err
+	}
+	if key == "" {
+		key = rand.Text()
 	}
 	sale, err := a.sale(c, c.Param("booking"), "unknown_event")
 	if err != nil {
@@ -70,7 +73,7 @@ func (a *API) take(c echo.Context) error {
 	}
 	if !sale.Open {
 		return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open",
-			Detail: "the sale opens at " + sale.Opens.UTC().Format(time.RFC3339)}
+			Detail: "bookings are not taken at the moment; the sale opens, or has opened, at " + sale.Opens.UTC().Format(time.RFC3339)}
 	}
 	var body takeBody
 	if err := web.Bind(c, &body); err != nil {
@@ -131,21 +134,6 @@ func answer(c echo.Context, status int, sale *seatmap.Sale, b seatmap.Basket) er
 	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	return c.JSON(status, shown)
-}
-
-// maxKey is the longest Idempotency-Key.
-const maxKey = 255
-
-// idempotencyKey is the request's, or a new one for a request that has none.
-func idempotencyKey(r *http.Request) (string, error) {
-	switch keys := r.Header.Values("Idempotency-Key"); {
-	case len(keys) == 0:
-		return rand.Text(), nil
-	case len(keys) > 1 || keys[0] == "" || len(keys[0]) > maxKey:
-		return "", web.Bad("bad_request", fmt.Sprintf("send one Idempotency-Key of 1 to %d bytes, or none", maxKey))
-	default:
-		return keys[0], nil
-	}
 }
 
 // token names the basket of a request. Only who has the key of this server can

@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -17,18 +18,43 @@ func takeKeys(r TakeRequest) []string {
 	return holdKeys(keys, r.Event, r.Seats)
 }
 
+// takeArgs are the token and, packed, what only a take that is granted needs;
+// see take.lua.
 func takeArgs(r TakeRequest) ([]any, error) {
 	areas, err := writeAreas(r.Areas)
 	if err != nil {
 		return nil, err
 	}
-	args := make([]any, 0, 9+2*len(r.Seats))
-	args = append(args, r.Token, r.User, (r.Terms.Hold + r.Terms.Grace).Milliseconds(), (r.Terms.Cap + r.Terms.Grace).Milliseconds(),
-		r.Terms.SeatsPerUser, r.Hash, string(r.Quote), areas, writeSeats(r.Seats))
+	p := make(pack, 0, 160+len(r.Quote)+24*len(r.Seats))
+	p = p.text(r.User)
+	p = p.number((r.Terms.Hold + r.Terms.Grace).Milliseconds())
+	p = p.number((r.Terms.Cap + r.Terms.Grace).Milliseconds())
+	p = p.number(int64(r.Terms.SeatsPerUser))
+	p = p.text(r.Hash).text(string(r.Quote)).text(areas).text(writeSeats(r.Seats))
+	p = p.array(2 * len(r.Seats))
 	for _, i := range r.Seats {
-		args = append(args, i, spot(i))
+		p = p.text(strconv.Itoa(i)).text(spot(i))
 	}
-	return args, nil
+	return []any{r.Token, []byte(p)}, nil
+}
+
+// pack writes MessagePack, as much of it as a script is told.
+type pack []byte
+
+func (p pack) text(s string) pack {
+	p = append(p, 0xdb)
+	p = binary.BigEndian.AppendUint32(p, uint32(len(s)))
+	return append(p, s...)
+}
+
+func (p pack) number(n int64) pack {
+	p = append(p, 0xd3)
+	return binary.BigEndian.AppendUint64(p, uint64(n))
+}
+
+func (p pack) array(n int) pack {
+	p = append(p, 0xdd)
+	return binary.BigEndian.AppendUint32(p, uint32(n))
 }
 
 // spot is where BITFIELD finds seat i, so that the string reads as a

@@ -17,13 +17,18 @@ end
 -- announce numbers a change, logs it and returns its JSON. body is what the
 -- change says, from its first comma on. It comes last: it writes.
 local function announce(seq, log, last, us, ms, body)
-  local n, trim, keep = us, 'MINID', string.format('%d', us - 120000000)
+  local n = us
   if #us < #last or #us == #last and us <= last then
-    -- The clock is behind the numbers, which now say nothing of age.
-    n, trim, keep = string.format('%d', last + 1), 'MAXLEN', '100000'
+    n = string.format('%d', last + 1) -- the clock is behind
   end
   local change = '{"n":' .. n .. ',"prev":' .. last .. ',"at":' .. ms .. body .. '}'
-  redis.call('XADD', log, trim, '~', keep, n, 'c', change)
+  if n ~= us then -- and numbers say nothing of age
+    redis.call('XADD', log, 'MAXLEN', '~', '100000', n, 'c', change)
+  elseif string.byte(n, -1) == 48 then -- every tenth time will do
+    redis.call('XADD', log, 'MINID', '~', string.format('%d', us - 120000000), n, 'c', change)
+  else
+    redis.call('XADD', log, n, 'c', change)
+  end
   redis.call('SET', seq, n)
   return change
 end

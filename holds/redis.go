@@ -28,13 +28,14 @@ type Store struct {
 	voice   Voice
 	log     *slog.Logger
 	metrics metrics
+	lately  *lately
 
 	rebuilds singleflight.Group // by event: many who find it cold wait for one
 }
 
 // New returns a store on rdb, which should be made with Options.
 func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) *Store {
-	return &Store{rdb: rdb, judge: judge, voice: voice, log: log, metrics: newMetrics()}
+	return &Store{rdb: rdb, judge: judge, voice: voice, log: log, metrics: newMetrics(), lately: newLately()}
 }
 
 // Options reads a Redis URL, or several with commas between for a cluster, and
@@ -146,6 +147,39 @@ func (s *Store) run(ctx context.Context, sc script, keys []string, args ...any) 
 		return reply{}, errCold
 	}
 	return r, nil
+}
+
+// peek reads which seats of r somebody has; none when only the script can
+// answer: the event is cold, or the token has a basket already.
+func (s *Store) peek(ctx context.Context, r TakeRequest) ([]int, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	var (
+		start   = time.Now()
+		basket  *redis.IntCmd
+		holders *redis.SliceCmd
+		keys    = append(make([]string, 0, 1+len(r.Seats)), seatmap.SeqKey(r.Event))
+	)
+	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		basket = p.Exists(ctx, seatmap.BasketKey(r.Event, r.Token)) // first: a basket made after it holds no seat of another's
+		holders = p.MGet(ctx, holdKeys(keys, r.Event, r.Seats)...)
+		return nil
+	})
+	s.metrics.took("peek", time.Since(start))
+	if err != nil {
+		return nil, translate("take", err)
+	}
+	values := holders.Val()
+	if basket.Val() > 0 || values[0] == nil {
+		return nil, nil
+	}
+	var gone []int
+	for k, holder := range values[1:] {
+		if holder != nil && holder != r.Token {
+			gone = append(gone, r.Seats[k])
+		}
+	}
+	return gone, nil
 }
 
 // seats reads which seats a basket has, as the basket writes them; none when

@@ -41,7 +41,7 @@ end
 redis.call('HSET', basket, 'state', 'released')
 many(drop, 'DEL')
 many(free, 'ZREM', held)
-many(mine, 'ZREM', user)
+many(free, 'ZREM', user)
 if #bright == 0 then return {'done', ''} end
 paint(map, bright, all(#bright, 0))
 return {'done', announce(seq, log, last, us, ms, list('released', bright))}

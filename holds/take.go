@@ -32,6 +32,15 @@ func (s *Store) take(ctx context.Context, r TakeRequest) (b seatmap.Basket, fres
 	if len(r.Seats) > MaxSeats || len(r.Seats)+len(r.Areas) == 0 {
 		return b, false, fmt.Errorf("take: %d seats and %d areas", len(r.Seats), len(r.Areas))
 	}
+	if s.lately.any(r.Event, r.Seats) {
+		gone, err := s.peek(ctx, r)
+		if err != nil {
+			return b, false, err
+		}
+		if len(gone) > 0 {
+			return b, false, s.taken(r, gone)
+		}
+	}
 	args, err := takeArgs(r)
 	if err != nil {
 		return b, false, err
@@ -43,14 +52,28 @@ func (s *Store) take(ctx context.Context, r TakeRequest) (b seatmap.Basket, fres
 	switch answer.word {
 	case "held":
 		s.publish(ctx, r.Event, answer.text(0))
+		s.lately.taken(r.Event, r.Seats)
 		b, err = r.basket(answer.rest[1:])
 		return b, true, err
 	case "same":
 		b, err = r.repeated(answer.rest)
 		return b, false, err
+	case "taken":
+		gone := make([]int, len(answer.rest))
+		for k, which := range answer.rest {
+			n, _ := which.(int64)
+			gone[k] = r.Seats[n]
+		}
+		return b, false, s.taken(r, gone)
 	default:
 		return b, false, refused(answer)
 	}
+}
+
+// taken refuses r for the seats that are gone.
+func (s *Store) taken(r TakeRequest, gone []int) error {
+	s.lately.taken(r.Event, gone)
+	return &TakenError{Seats: gone}
 }
 
 // basket is what r has become; times are first, until and cap.
@@ -88,12 +111,6 @@ func (r TakeRequest) repeated(fields []any) (seatmap.Basket, error) {
 // refused is the error a script's word stands for.
 func refused(r reply) error {
 	switch r.word {
-	case "taken":
-		seats, err := parseEach(texts(r.rest))
-		if err != nil {
-			return err
-		}
-		return &TakenError{Seats: seats}
 	case "lost":
 		seats, err := parseEach(texts(r.rest))
 		if err != nil {

@@ -9,27 +9,23 @@
 -- KEYS[7]    areas   hash: places left
 -- KEYS[8..]  hold of each seat
 -- ARGV[1]    token
--- ARGV[2]    account
--- ARGV[3]    how long to hold, ms
--- ARGV[4]    how long at most, whatever is extended, ms
--- ARGV[5]    seats an account may hold
--- ARGV[6]    hash of the request
--- ARGV[7]    quote
--- ARGV[8]    places by area, JSON; {} for none
--- ARGV[9]    seats, ascending, with commas between
--- ARGV[10..] of each seat: its index, and its place in the map as BITFIELD names it
+-- ARGV[2]    what only a take that is granted needs, in MessagePack, since a refusal
+--            costs less for every argument less: account, how long to hold and how
+--            long at most in ms, seats an account may hold, hash of the request,
+--            quote, places by area as JSON ({} for none), seats with commas between,
+--            and an array of each seat and its place in the map as BITFIELD names it
 -- Returns    {held, change, first, until, cap}: change is empty when no seat was asked for
 --            {same, first, until, cap, seats, areas, quote}: this token's live basket, nothing changed
---            {taken, seat…} {area, name} {cap} {reused} {over} {foreign} {cold}: nothing changed
+--            {taken, k…}: the k-th seats asked for; {area, name} {cap} {reused} {over} {foreign} {cold}: nothing changed
 
-local seq, map, held, log, basket, user, areas = unpack(KEYS, 1, 7)
-local token, account, hold, most, limit, hash, quote, places, seats = unpack(ARGV, 1, 9)
+local seq, basket, token = KEYS[1], KEYS[5], ARGV[1]
 
 local got = redis.call('MGET', seq, unpack(KEYS, 8))
 local last = got[1]
 if not last then return {'cold'} end
 
 if redis.call('EXISTS', basket) == 1 then
+  local account, _, _, _, hash = cmsgpack.unpack(ARGV[2])
   local b = redis.call('HMGET', basket, 'user', 'state', 'until', 'hash', 'first', 'cap', 'seats', 'areas', 'quote')
   if b[1] ~= account then return {'foreign'} end
   if b[2] ~= 'held' or b[3] <= select(2, clock()) then return {'over'} end
@@ -41,11 +37,13 @@ local gone
 for k = 2, #got do
   if got[k] then
     gone = gone or {'taken'}
-    gone[#gone + 1] = ARGV[2 * k + 6]
+    gone[#gone + 1] = k - 2
   end
 end
 if gone then return gone end
 
+local map, held, log, user, areas = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
+local account, hold, most, limit, hash, quote, places, seats, spots = cmsgpack.unpack(ARGV[2])
 if places ~= '{}' then
   for area, quantity in pairs(cjson.decode(places)) do
     if tonumber(redis.call('HGET', areas, area) or 0) < quantity then return {'area', area} end
@@ -53,20 +51,21 @@ if places ~= '{}' then
 end
 
 local us, ms = clock()
-if #got > 1 and redis.call('ZCOUNT', user, ms, '+inf') + #got - 1 > tonumber(limit) then
+if #got > 1 and redis.call('ZCOUNT', user, ms, '+inf') + #got - 1 > limit then
   return {'cap'}
 end
 
-local cap = string.format('%d', ms + most)
-local till = string.format('%d', ms + math.min(hold, most))
+local first = tonumber(ms)
+local ends = first + math.min(hold, most)
+local till, cap = string.format('%d', ends), string.format('%d', first + most)
 local change = ''
 
 if #got > 1 then
   local bits, index = {}, {}
-  for k = 0, #got - 2 do
-    local seat, place = ARGV[2 * k + 10], ARGV[2 * k + 11]
-    bits[4 * k + 1], bits[4 * k + 2], bits[4 * k + 3], bits[4 * k + 4] = 'SET', 'u2', place, '1'
-    index[2 * k + 1], index[2 * k + 2] = till, seat
+  for k = 1, #spots, 2 do
+    local b = 2 * k - 2
+    bits[b + 1], bits[b + 2], bits[b + 3], bits[b + 4] = 'SET', 'u2', spots[k + 1], '1'
+    index[k], index[k + 1] = till, spots[k]
   end
   redis.call('BITFIELD', map, unpack(bits))
   for k = 8, #KEYS do
@@ -80,5 +79,5 @@ if #got > 1 then
 end
 redis.call('HSET', basket, 'user', account, 'seats', seats, 'areas', places, 'quote', quote, 'hash', hash,
   'first', ms, 'until', till, 'cap', cap, 'state', 'held')
-redis.call('PEXPIREAT', basket, string.format('%d', till + 600000))
+redis.call('PEXPIREAT', basket, string.format('%d', ends + 600000))
 return {'held', change, ms, till, cap}
