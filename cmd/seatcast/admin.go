@@ -48,6 +48,9 @@ type migrateCmd struct{ database }
 
 // Run brings the schema up to date; nodes started at once wait for each other.
 func (c migrateCmd) Run(ctx context.Context, s *streams) error {
+	if _, err := poolConfig(c.Postgres); err != nil { // an empty variable is set, for the parser
+		return fmt.Errorf("%sPOSTGRES_URL %w", envPrefix, err)
+	}
 	if err := migrations.Up(ctx, c.Postgres); err != nil {
 		return err
 	}
