@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,8 +45,8 @@ func Options(urls string) (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
 	for _, one := range strings.Split(urls, ",") {
 		parsed, err := redis.ParseURL(one)
-		if unreadable := new(url.Error); errors.As(err, &unreadable) {
-			err = errors.New("cannot be read") // the error repeats it, password and all
+		if err != nil && strings.Contains(one, "@") {
+			err = errors.New("cannot be read") // the error repeats parts of it, the password's perhaps
 		}
 		if err != nil {
 			return nil, fmt.Errorf("redis url: %w", err)

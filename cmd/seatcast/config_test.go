@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"seatcast/holds"
 	"seatcast/web"
 )
 
@@ -143,6 +144,10 @@ func TestNoSecretIsEverTold(t *testing.T) {
 			if err == nil || strings.Contains(err.Error()+out.String()+log.String(), "secret") {
 				t.Errorf("%s=%s: %v\n%s%s", knob, url, err, out.String(), log.String())
 			}
+		}
+		// Nor do the parts, of which somebody may ask without looking first.
+		if _, err := holds.Options(strings.ReplaceAll(strings.ReplaceAll(bad, "%s", "redis"), "%%", "%")); err != nil && strings.Contains(bad, "@") && strings.Contains(err.Error(), "secret") {
+			t.Error(err)
 		}
 		url := strings.ReplaceAll(strings.ReplaceAll(bad, "%s", "postgres"), "%%", "%")
 		if _, _, err := call(t, "event", "list", "--postgres", url); err == nil || strings.Contains(err.Error(), "secret") {

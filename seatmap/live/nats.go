@@ -41,7 +41,7 @@ func Connect(servers, name string, m *Metrics, log *slog.Logger, more ...nats.Op
 	}, more...)
 	nc, err := nats.Connect(servers, opts...)
 	if unreadable := new(url.Error); errors.As(err, &unreadable) {
-		err = errors.New("the URL cannot be read") // the error repeats it, password and all
+		err = errors.New("the URL cannot be read") // the error repeats it, the password too
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to nats: %w", err)
