@@ -1,28 +1,27 @@
 package hub
 
-import (
-	"sync"
-)
+import "sync"
 
-// room is what a topic is inside: the state everybody watches: no network, no clock.
+// room is the state of one topic, which all its sessions share. It knows no
+// network and no clock.
 type room struct {
 	name  string
 	shots flight
 
 	mu      sync.RWMutex
 	ring    ring
-	last    int64            // number of the newest frame, or of the snapshot that reset it; 0 before the first
-	epoch   uint64           // resets so far
-	reset   *frame           // the word that told of the last one
-	notice  *frame           // what was said last outside the numbers
-	noticed uint64           // how often
-	lasting bool             // newcomers are told too
-	ended   bool             // nothing will be published any more
-	members map[*session]int // and how many cursors each has here
+	last    int64                 // number of the newest frame, or of the snapshot that reset it; 0 before the first
+	epoch   uint64                // resets so far
+	reset   *frame                // the word that told of the last one
+	notice  *frame                // what was said last outside the numbers
+	noticed uint64                // how often
+	lasting bool                  // newcomers are told too
+	ended   bool                  // nothing will be published any more
+	members map[*session]struct{} // each has one cursor here
 }
 
 func newRoom(name string, ringSize int) *room {
-	return &room{name: name, ring: newRing(ringSize), members: make(map[*session]int)}
+	return &room{name: name, ring: newRing(ringSize), members: make(map[*session]struct{})}
 }
 
 // cursor is where one session stands in one topic. It belongs to the
@@ -44,7 +43,7 @@ type cursor struct {
 func (r *room) join(s *session, since int64) *cursor {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.members[s]++
+	r.members[s] = struct{}{}
 	c := &cursor{room: r, n: since, at: r.ring.head, epoch: r.epoch, noticed: r.noticed}
 	if r.lasting {
 		c.noticed--
@@ -65,9 +64,7 @@ func (r *room) join(s *session, since int64) *cursor {
 func (r *room) leave(s *session) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.members[s]--; r.members[s] == 0 {
-		delete(r.members, s)
-	}
+	delete(r.members, s)
 	return len(r.members) == 0 && r.last == 0 && r.noticed == 0
 }
 

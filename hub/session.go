@@ -63,9 +63,18 @@ func (s *session) stop(why Code) {
 	}
 }
 
+// subscribe watches a topic, unless that were one too many.
+func (s *session) subscribe(a ask) error {
+	s.unwatch(a.topic)
+	if len(s.cursors) >= s.hub.opts.MaxTopics {
+		return s.out.say(a.topic, eventError, noID, errorData("too_many_topics", "unsubscribe from another topic first"))
+	}
+	s.watch(a.topic, a.since, a.data)
+	return nil
+}
+
 // watch adds a topic; hello goes out before anything else of it.
 func (s *session) watch(topic string, since int64, hello []byte) {
-	s.unwatch(topic)
 	c := s.hub.join(s, topic, since)
 	c.hello = hello
 	s.cursors = append(s.cursors, c)
@@ -160,15 +169,17 @@ func (s *session) obey() error {
 	s.asked = nil
 	s.mu.Unlock()
 	for _, a := range asked {
+		var err error
 		switch {
 		case a.sub:
-			s.watch(a.topic, a.since, a.data)
+			err = s.subscribe(a)
 		case a.data != nil:
-			if err := s.out.say(a.topic, eventError, noID, a.data); err != nil {
-				return err
-			}
+			err = s.out.say(a.topic, eventError, noID, a.data)
 		default:
 			s.unwatch(a.topic)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -188,7 +199,8 @@ func (s *session) put(a ask) {
 	s.rouse()
 }
 
-// advance writes what one cursor is due.
+// advance writes what one cursor is due. A reader that never quite catches up
+// stays in here, so the session's end is looked for between frames too.
 func (s *session) advance(ctx context.Context, c *cursor) (pause time.Duration, err error) {
 	if c.hello != nil {
 		if err := s.out.greet(c.room.name, c.holds(), c.hello); err != nil {
@@ -197,6 +209,11 @@ func (s *session) advance(ctx context.Context, c *cursor) (pause time.Duration, 
 		c.hello = nil
 	}
 	for {
+		select {
+		case why := <-s.quit:
+			return 0, why
+		default:
+		}
 		what, f := c.room.next(c)
 		switch what {
 		case dueNothing:

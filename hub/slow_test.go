@@ -1,13 +1,22 @@
 package hub_test
 
 import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
@@ -135,7 +144,102 @@ func TestFallingOffTheRingOnceIsASnapshotTwiceACloseCode(t *testing.T) {
 		if len(w.done) != 1 {
 			t.Error("a reader slower than the ring for good was not closed")
 		}
+		if last := w.stream()[strings.LastIndex(w.stream(), "\n\n")-20:]; !strings.Contains(last, "retry: ") {
+			t.Errorf("the stream ends with %q, want a hint when to come back", last)
+		}
 	})
+}
+
+// Its reader takes each frame slowly but in time, so it can be told.
+func TestSocketSlowerThanTheRingIsToldSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &truth{n: 1}
+		h := hub.New(hub.Options{Source: src, RingSize: 4})
+		s := dialPipe(t, h)
+		s.send(`{"sub":"` + topic + `"}`)
+		s.expect("hello "+topic+" 1", "snapshot "+topic+" 1")
+		stop := steps(src, h)
+		defer stop()
+		for {
+			time.Sleep(2 * time.Second)
+			if _, err := s.next(); err != nil {
+				if code := websocket.CloseStatus(err); int(code) != int(hub.CloseSlow) {
+					t.Errorf("ended with %v, want close code %d", err, hub.CloseSlow)
+				}
+				return
+			}
+		}
+	})
+}
+
+func TestDrainReachesAReaderThatNeverCatchesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &truth{n: 1}
+		h := hub.New(hub.Options{Source: src})
+		w := watch(t, h, 0, func() time.Duration { return 150 * time.Millisecond })
+		stop := steps(src, h)
+		defer stop()
+		time.Sleep(5 * time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := h.Drain(ctx); err != nil {
+			t.Errorf("%v: drained behind a backlog that only grows", err)
+		}
+		<-w.done
+	})
+}
+
+// steps publishes a frame each 100 ms until stop is called.
+func steps(src *truth, h *hub.Hub) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for ctx.Err() == nil {
+			src.step(h, 1)
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+	return func() { cancel(); wg.Wait() }
+}
+
+// dialPipe opens a socket to h over a connection without buffers.
+func dialPipe(t *testing.T, h *hub.Hub) *socket {
+	t.Helper()
+	ours, theirs := net.Pipe()
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		r, err := http.ReadRequest(bufio.NewReader(theirs))
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		h.ServeWS(&pipeWriter{ResponseRecorder: httptest.NewRecorder(), conn: theirs}, r, allow)
+	}()
+	o := offer()
+	o.HTTPClient = &http.Client{Transport: &http.Transport{
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return ours, nil },
+	}}
+	s := dial(t, "http://hub", o)
+	t.Cleanup(func() { _ = s.conn.CloseNow(); <-served })
+	return s
+}
+
+// pipeWriter answers a handshake by its headers, then gives the connection
+// away.
+type pipeWriter struct {
+	*httptest.ResponseRecorder
+	conn net.Conn
+}
+
+func (w *pipeWriter) WriteHeader(code int) {
+	_, _ = fmt.Fprintf(w.conn, "HTTP/1.1 %d %s\r\n", code, http.StatusText(code))
+	_ = w.Header().Write(w.conn)
+	_, _ = io.WriteString(w.conn, "\r\n")
+}
+
+func (w *pipeWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return w.conn, bufio.NewReadWriter(bufio.NewReader(w.conn), bufio.NewWriter(w.conn)), nil
 }
 
 func TestManyWhoReturnShareOneSnapshot(t *testing.T) {

@@ -66,6 +66,7 @@ type sseSink struct {
 	rc      *http.ResponseController
 	timeout time.Duration
 	written prometheus.Counter
+	broken  bool // a write failed: another would only wait as long
 }
 
 func (o *sseSink) open() {
@@ -101,15 +102,20 @@ func (o *sseSink) write(b []byte) error {
 	}
 	n, err := o.w.Write(b)
 	o.written.Add(float64(n))
+	o.broken = o.broken || err != nil
 	return err
 }
 
-func (o *sseSink) flush() error { return o.rc.Flush() }
+func (o *sseSink) flush() error {
+	err := o.rc.Flush()
+	o.broken = o.broken || err != nil
+	return err
+}
 
 // bye says when to come back, and lifts the deadline so that the connection
 // may serve its next request.
 func (o *sseSink) bye(why Code) {
-	if why == CloseGone || why == CloseSlow {
+	if why == CloseGone || o.broken {
 		return
 	}
 	if o.write(sseRetry(why.retry())) == nil && o.flush() == nil {

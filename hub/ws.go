@@ -87,7 +87,7 @@ func (h *Hub) acceptOptions(out *wsSink) *websocket.AcceptOptions {
 
 // listen reads the client's messages until the connection ends.
 func (s *session) listen(ctx context.Context, conn *websocket.Conn, out *wsSink, allow Allow) {
-	l := listener{session: s, allow: allow, topics: make(map[string]bool)}
+	l := listener{session: s, allow: allow}
 	for {
 		kind, b, err := conn.Read(ctx)
 		if err != nil {
@@ -102,7 +102,6 @@ func (s *session) listen(ctx context.Context, conn *websocket.Conn, out *wsSink,
 type listener struct {
 	session *session
 	allow   Allow
-	topics  map[string]bool
 	bad     int
 }
 
@@ -123,7 +122,6 @@ func (l *listener) hear(ctx context.Context, text bool, b []byte) {
 		return
 	}
 	if m.Unsub != "" {
-		delete(l.topics, m.Unsub)
 		l.session.put(ask{topic: m.Unsub})
 		return
 	}
@@ -132,10 +130,6 @@ func (l *listener) hear(ctx context.Context, text bool, b []byte) {
 
 func (l *listener) subscribe(ctx context.Context, topic string, since int64) {
 	h := l.session.hub
-	if !l.topics[topic] && len(l.topics) >= h.opts.MaxTopics {
-		l.complain(topic, "too_many_topics", "unsubscribe from another topic first")
-		return
-	}
 	if code, detail := l.allow(ctx, topic); code != "" {
 		l.complain(topic, code, detail)
 		return
@@ -146,7 +140,6 @@ func (l *listener) subscribe(ctx context.Context, topic string, since int64) {
 		l.complain(topic, "unavailable", "the topic cannot be opened now; ask again in a second")
 		return
 	}
-	l.topics[topic] = true
 	l.session.put(ask{topic: topic, sub: true, since: since, data: hello})
 }
 
@@ -195,7 +188,7 @@ func (o *wsSink) write(b []byte) error {
 func (o *wsSink) flush() error { return nil }
 
 func (o *wsSink) bye(why Code) {
-	if why != CloseGone && why != CloseSlow {
+	if why != CloseGone {
 		_ = o.write(wsClose(why)) // a client that cannot be told finds out by itself
 	}
 }
@@ -207,17 +200,22 @@ type wire struct {
 	timeout time.Duration
 	written prometheus.Counter
 
-	mu sync.Mutex
+	mu     sync.Mutex
+	broken bool // a write failed, perhaps half-way: another would only wait as long
 }
 
 func (w *wire) Write(b []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if w.broken {
+		return 0, net.ErrClosed
+	}
 	if err := w.Conn.SetWriteDeadline(time.Now().Add(w.timeout)); err != nil {
 		return 0, err
 	}
 	n, err := w.Conn.Write(b)
 	w.written.Add(float64(n))
+	w.broken = err != nil
 	return n, err
 }
 

@@ -169,6 +169,17 @@ func TestNonsenseIsToldAndInTheEndClosed(t *testing.T) {
 	}
 }
 
+func TestAnEndedTopicMakesRoomForAnother(t *testing.T) {
+	h, url := serve(t, hub.Options{Source: &truth{n: 1}, MaxTopics: 1})
+	s := dial(t, url, offer())
+	s.send(`{"sub":"seatmap/a"}`)
+	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+	h.End("seatmap/a")
+	s.expect("error seatmap/a ended")
+	s.send(`{"sub":"seatmap/b"}`)
+	s.expect("hello seatmap/b 1")
+}
+
 func TestMessageOverTheLimitCloses(t *testing.T) {
 	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
 	s := dial(t, url, offer())
