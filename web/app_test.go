@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"seatcast/internal/browsertest"
 	"seatcast/web"
 )
 
@@ -21,14 +22,14 @@ func client(t *testing.T, mount func(g *echo.Group)) string {
 	return url
 }
 
-// noAPI is for tests of modules alone.
+// noAPI is for tests of browsertest.Modules alone.
 func noAPI(*echo.Group) {}
 
 func TestAMapIsReadAsItIsSent(t *testing.T) {
-	p := open(t, client(t, noAPI))
+	p := browsertest.Open(t, client(t, noAPI))
 	// Byte 0 holds seats 0 to 3 as 0, 1, 2, 3; byte 1 holds seat 4 as 2; seat 5
 	// and 6 are available, 7 held; the map ends before seat 8.
-	got := eval[[]int](p, modules+`
+	got := browsertest.Eval[[]int](p, browsertest.Modules+`
 		const { decodeMap } = await use('state.js');
 		return [...decodeMap(btoa(String.fromCharCode(0b11100100, 0b01000010)), 9)];`)
 	if fmt.Sprint(got) != "[0 1 2 3 2 0 0 1 3]" {
@@ -37,7 +38,7 @@ func TestAMapIsReadAsItIsSent(t *testing.T) {
 }
 
 func TestOnlyAFrameThatFollowsIsApplied(t *testing.T) {
-	p := open(t, client(t, noAPI))
+	p := browsertest.Open(t, client(t, noAPI))
 	for _, tt := range []struct {
 		mine, prev, n int
 		resuming      bool
@@ -53,7 +54,7 @@ func TestOnlyAFrameThatFollowsIsApplied(t *testing.T) {
 		{10, 8, 12, true, "apply"},
 		{0, 0, 12, true, "gap"}, // nothing to apply it to
 	} {
-		got := eval[string](p, modules+fmt.Sprintf(`
+		got := browsertest.Eval[string](p, browsertest.Modules+fmt.Sprintf(`
 			const { judge } = await use('state.js');
 			return judge(%d, { prev: %d, n: %d }, %v);`, tt.mine, tt.prev, tt.n, tt.resuming))
 		if got != tt.want {
@@ -72,8 +73,8 @@ const house = `{"name":"Test","width":100,"height":100,"focal":{"x":0,"y":0},"ca
 	"areas":[{"id":"pit","name":"Pit","category":"B","capacity":50,"points":[{"x":0,"y":60},{"x":90,"y":60},{"x":90,"y":90},{"x":0,"y":90}]}]}`
 
 func TestCountsFollowFrames(t *testing.T) {
-	p := open(t, client(t, noAPI))
-	got := eval[string](p, modules+`
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[string](p, browsertest.Modules+`
 		const [{ State }, { Chart }] = await Promise.all([use('state.js'), use('chart.js')]);
 		const s = new State(new Chart('x', `+house+`));
 		const seen = () => [[...s.free], [...s.freeByCategory], s.areas.get('pit')];
@@ -91,8 +92,8 @@ func TestCountsFollowFrames(t *testing.T) {
 }
 
 func TestTheNearestSeatIsFoundAndHolesAreNot(t *testing.T) {
-	p := open(t, client(t, noAPI))
-	got := eval[[]int](p, modules+`
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[[]int](p, browsertest.Modules+`
 		const { Chart } = await use('chart.js');
 		const c = new Chart('x', `+house+`);
 		const all = [];
@@ -104,8 +105,8 @@ func TestTheNearestSeatIsFoundAndHolesAreNot(t *testing.T) {
 }
 
 func TestTheClockIsTheServersAndSurvivesAJumpOfTheDevices(t *testing.T) {
-	p := open(t, client(t, noAPI))
-	got := eval[[]float64](p, modules+`
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[[]float64](p, browsertest.Modules+`
 		const { Clock } = await use('clock.js');
 		let local = 1_000_000;
 		const c = new Clock(() => local);
@@ -127,8 +128,8 @@ func TestTheClockIsTheServersAndSurvivesAJumpOfTheDevices(t *testing.T) {
 }
 
 func TestACountdownEndsWhenTheServersTimeSays(t *testing.T) {
-	p := open(t, client(t, noAPI))
-	got := eval[[]string](p, modules+`
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[[]string](p, browsertest.Modules+`
 		const { Clock, Countdown, mmss } = await use('clock.js');
 		let local = 0;
 		const clock = new Clock(() => local);
@@ -184,7 +185,7 @@ func (s *stream) serve(c echo.Context) error {
 
 // feed starts a Feed in the page that writes what its sink is told to
 // window.told.
-const feed = modules + `
+const feed = browsertest.Modules + `
 	const [{ Feed }, { Api }, { Clock }] = await Promise.all([use('feed.js'), use('api.js'), use('clock.js')]);
 	window.told = []; window.mode = '';
 	const clock = new Clock();
@@ -209,8 +210,8 @@ const hello = "retry: 100\nevent: hello\ndata: {\"n\":5,\"chart\":\"c1\",\"at\":
 
 func TestAFeedComesBackFromItsNumberWhenItSeesAGap(t *testing.T) {
 	s := newStream()
-	p := open(t, client(t, func(g *echo.Group) { g.GET("/events/e/live", s.serve) }))
-	eval[int](p, fmt.Sprintf(feed, true))
+	p := browsertest.Open(t, client(t, func(g *echo.Group) { g.GET("/events/e/live", s.serve) }))
+	browsertest.Eval[int](p, fmt.Sprintf(feed, true))
 
 	c := <-s.conns
 	if c.since != "" {
@@ -229,8 +230,8 @@ func TestAFeedComesBackFromItsNumberWhenItSeesAGap(t *testing.T) {
 	c.say("%s", delta(8, 9))
 	c.say("%s", snapshot(6)) // from a lagging replica
 	c.say("%s", delta(9, 10))
-	p.until("all applied", `told.at(-1) === 'delta 10'`)
-	if got := eval[string](p, `return told.join()`); got != "snapshot 5,delta 7,delta 8,delta 9,delta 10" {
+	p.Until("all applied", `told.at(-1) === 'delta 10'`)
+	if got := browsertest.Eval[string](p, `return told.join()`); got != "snapshot 5,delta 7,delta 8,delta 9,delta 10" {
 		t.Errorf("the sink was told %s", got)
 	}
 
@@ -242,8 +243,8 @@ func TestAFeedComesBackFromItsNumberWhenItSeesAGap(t *testing.T) {
 
 func TestAFeedDropsWhatItKnowsAtAReset(t *testing.T) {
 	s := newStream()
-	p := open(t, client(t, func(g *echo.Group) { g.GET("/events/e/live", s.serve) }))
-	eval[int](p, fmt.Sprintf(feed, true))
+	p := browsertest.Open(t, client(t, func(g *echo.Group) { g.GET("/events/e/live", s.serve) }))
+	browsertest.Eval[int](p, fmt.Sprintf(feed, true))
 	c := <-s.conns
 	c.say(hello)
 	c.say("%s", snapshot(5))
@@ -251,15 +252,32 @@ func TestAFeedDropsWhatItKnowsAtAReset(t *testing.T) {
 	c.say("%s", snapshot(19)) // older than the reset: not the truth yet
 	c.say("%s", snapshot(20))
 	c.say("%s", delta(20, 21))
-	p.until("all applied", `told.at(-1) === 'delta 21'`)
-	if got := eval[string](p, `return told.join()`); got != "snapshot 5,snapshot 20,delta 21" {
+	p.Until("all applied", `told.at(-1) === 'delta 21'`)
+	if got := browsertest.Eval[string](p, `return told.join()`); got != "snapshot 5,snapshot 20,delta 21" {
+		t.Errorf("the sink was told %s", got)
+	}
+}
+
+// What a failover lost is lost: the number this page has seen never comes back.
+func TestAFeedFollowsAResetToALowerNumber(t *testing.T) {
+	s := newStream()
+	p := browsertest.Open(t, client(t, func(g *echo.Group) { g.GET("/events/e/live", s.serve) }))
+	browsertest.Eval[int](p, fmt.Sprintf(feed, true))
+	c := <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(50))
+	c.say("event: reset\nid: 0\ndata: {\"n\":20}")
+	c.say("%s", snapshot(20))
+	c.say("%s", delta(20, 21))
+	p.Until("all applied", `told.length === 3`)
+	if got := browsertest.Eval[string](p, `return told.join()`); got != "snapshot 50,snapshot 20,delta 21" {
 		t.Errorf("the sink was told %s", got)
 	}
 }
 
 func TestAFeedPollsWhereNothingIsPushed(t *testing.T) {
 	polls := make(chan int, 64) // more than the test can take
-	p := open(t, client(t, func(g *echo.Group) {
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
 		g.GET("/events/e/live", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
 		n := 4
 		g.GET("/events/e/seatmap", func(c echo.Context) error {
@@ -269,11 +287,11 @@ func TestAFeedPollsWhereNothingIsPushed(t *testing.T) {
 			return c.JSONBlob(200, fmt.Appendf(nil, `{"n":%d,"chart":"c1","map":"","areas":{},"mode":"ordinary","live":null,"poll_after_ms":500}`, n))
 		})
 	}))
-	eval[int](p, fmt.Sprintf(feed, true))
+	browsertest.Eval[int](p, fmt.Sprintf(feed, true))
 	<-polls
 	<-polls
-	p.until("polled", `mode === 'polling' && told.length >= 2`)
-	if got := eval[string](p, `return told.slice(0, 2).join()`); got != "snapshot 5,snapshot 6" {
+	p.Until("polled", `mode === 'polling' && told.length >= 2`)
+	if got := browsertest.Eval[string](p, `return told.slice(0, 2).join()`); got != "snapshot 5,snapshot 6" {
 		t.Errorf("the sink was told %s", got)
 	}
 }

@@ -30,7 +30,7 @@ export class Chart {
     this.x = new Float32Array(n);
     this.y = new Float32Array(n);
     this.section = new Int32Array(n).fill(-1); // -1: a hole, no seat has this index any more
-    this.category = new Uint8Array(n);
+    this.category = new Uint16Array(n);
     this.flags = new Uint8Array(n);
     this.label = new Array(n).fill('');
     this.row = new Array(n).fill('');

@@ -24,7 +24,7 @@ export class Feed {
   #sink;
   #chart;
   #mine = 0; // the number the sink is at
-  #floor = 0; // nothing below it is ever accepted
+  #floor = 0; // no snapshot below it is accepted; only a reset lowers it
   #resuming = false;
   #source = null;
   #timers = { poll: 0, open: 0, watch: 0 };
@@ -106,12 +106,11 @@ export class Feed {
         this.#delta(frame);
         break;
       case 'reset':
-        this.#floor = Math.max(this.#floor, this.#mine, frame.n ?? 0);
+        this.#floor = frame.n; // also when it is below ours: then what we have was lost
         this.#mine = 0;
-        if (frame.chart && frame.chart !== this.#chart) this.#newChart(frame.chart);
         break;
       case 'beat':
-        // It carries the number the server is at: one we lack was lost.
+        // Its id is the number we hold as the server knows it: if it is above ours, frames were lost.
         if (id > this.#mine && this.#mine) this.#again(500);
         break;
       case 'degraded':

@@ -2,7 +2,7 @@
 // changed. Far out it shows sections with what is left in them, near in the
 // seats with their numbers.
 
-import { boxOf, inside } from './chart.js';
+import { inside } from './chart.js';
 import { listen } from './gestures.js';
 import { paintAreas, paintRowLabels, paintSectionLabels, paintShapes } from './legend.js';
 import { MINE, PICKED, Painter, theme } from './paint.js';
@@ -283,13 +283,5 @@ export class SeatMap {
     this.#hover = seat;
     this.#canvas.style.cursor = what ? 'pointer' : '';
     this.#events.hover(what, px ?? 0, py ?? 0);
-  }
-
-  /**
-   * revealArea goes to a general-admission area.
-   * @param {string} id
-   */
-  revealArea(id) {
-    this.#go(this.#view.of(boxOf(this.chart.areas.find((a) => a.id === id).points), 60));
   }
 }

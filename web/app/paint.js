@@ -175,6 +175,6 @@ function contrast(color) {
   const [, ctx] = sheet(1, 1);
   ctx.fillStyle = color;
   ctx.fillRect(0, 0, 1, 1);
-  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data.slice(0, 3).map((v) => v);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
   return 0.299 * r + 0.587 * g + 0.114 * b > 150 ? '#111827' : '#ffffff';
 }

@@ -5,6 +5,7 @@ import { $ } from './dom.js';
 
 const USER = 'seatcast.user';
 const TOKEN = 'seatcast.token';
+const TIMEOUT = 15000;
 
 /** Session keeps this tab's session token. */
 export class Session {
@@ -35,7 +36,7 @@ export class Session {
       sessionStorage.setItem(USER, user);
     }
     const res = await fetch('/v1/demo/session', {
-      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ user }),
+      method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ user }), signal: AbortSignal.timeout(TIMEOUT),
     });
     if (res.status === 404 || res.status === 405) return null;
     if (!res.ok) throw new TypeError('sign-in failed'); // as fetch says that a network failed
