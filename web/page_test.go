@@ -9,6 +9,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"seatcast/internal/browsertest"
 	"seatcast/web"
 )
 
@@ -78,38 +79,38 @@ func shop(g *echo.Group, s *stream) {
 func TestAShopperGetsFromTheListToATicket(t *testing.T) {
 	s := newStream()
 	url := client(t, func(g *echo.Group) { shop(g, s) })
-	p := open(t, url+"/events/e")
+	p := browsertest.Open(t, url+"/events/e")
 	c := <-s.conns
 	c.say(hello)
 	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
-	p.until("live", `document.getElementById('live').dataset.mode === 'live'`)
-	p.until("counted", `document.getElementById('legend').innerText.includes('52 left')`) // two seats and fifty places
+	p.Until("live", `document.getElementById('live').dataset.mode === 'live'`)
+	p.Until("counted", `document.getElementById('legend').innerText.includes('52 left')`) // two seats and fifty places
 
-	eval[int](p, `
+	browsertest.Eval[int](p, `
 		document.getElementById('show-list').click();
 		for (const s of document.querySelectorAll('#list > details > summary')) s.click();
 		await new Promise((f) => setTimeout(f, 100)); // toggle is told a moment later
 		document.querySelector('#list details details summary').click();
 		return 0;`)
-	p.until("a row is open", `document.querySelectorAll('.seats button').length === 3`)
-	if label := eval[string](p, `return document.querySelectorAll('.seats button')[1].getAttribute('aria-label')`); !strings.Contains(label, "wheelchair space") || !strings.Contains(label, "available") {
+	p.Until("a row is open", `document.querySelectorAll('.seats button').length === 3`)
+	if label := browsertest.Eval[string](p, `return document.querySelectorAll('.seats button')[1].getAttribute('aria-label')`); !strings.Contains(label, "wheelchair space") || !strings.Contains(label, "available") {
 		t.Errorf("a seat is called %q", label)
 	}
-	eval[int](p, `for (const b of [...document.querySelectorAll('.seats button')].slice(0, 2)) b.click(); return 0;`)
-	p.until("two are chosen", `document.querySelector('[data-key=hold]')?.innerText === 'Hold 2'`)
+	browsertest.Eval[int](p, `for (const b of [...document.querySelectorAll('.seats button')].slice(0, 2)) b.click(); return 0;`)
+	p.Until("two are chosen", `document.querySelector('[data-key=hold]')?.innerText === 'Hold 2'`)
 
 	hold := `document.querySelector('[data-key=hold]')`
-	eval[int](p, hold+`.click(); return 0;`)
-	p.until("the one that is gone is marked, the other still chosen", hold+`?.innerText === 'Hold 1 of 2' && document.querySelectorAll('.panel .gone').length === 1`)
-	p.until("it is said", `document.getElementById('notes').innerText.includes('Somebody was faster')`)
-	eval[int](p, hold+`.click(); return 0;`)
-	p.until("held", `document.getElementById('panel').dataset.stage === 'held' && document.querySelector('.clock').innerText.includes(':')`)
-	eval[int](p, `document.querySelector('[data-key=pay]').click(); return 0;`)
-	p.until("sold", `document.querySelector('.ticket.valid')?.innerText.includes('T-1')`)
+	browsertest.Eval[int](p, hold+`.click(); return 0;`)
+	p.Until("the one that is gone is marked, the other still chosen", hold+`?.innerText === 'Hold 1 of 2' && document.querySelectorAll('.panel .gone').length === 1`)
+	p.Until("it is said", `document.getElementById('notes').innerText.includes('Somebody was faster')`)
+	browsertest.Eval[int](p, hold+`.click(); return 0;`)
+	p.Until("held", `document.getElementById('panel').dataset.stage === 'held' && document.querySelector('.clock').innerText.includes(':')`)
+	browsertest.Eval[int](p, `document.querySelector('[data-key=pay]').click(); return 0;`)
+	p.Until("sold", `document.querySelector('.ticket.valid')?.innerText.includes('T-1')`)
 
 	c.say("event: delta\nid: 6\ndata: {\"n\":6,\"prev\":5,\"at\":1,\"reserved\":[4],\"released\":[],\"booked\":[0],\"closed\":[],\"areas\":{\"pit\":49}}")
-	p.until("the change is shown", `document.querySelector('#list').innerText.includes('sold out') && document.getElementById('legend').innerText.includes('50 left')`)
-	for _, line := range strings.Split(p.console(), "\n") {
+	p.Until("the change is shown", `document.querySelector('#list').innerText.includes('sold out') && document.getElementById('legend').innerText.includes('50 left')`)
+	for _, line := range strings.Split(p.Console(), "\n") {
 		if line != "" && !strings.Contains(line, "409") { // the browser logs the refused booking itself
 			t.Errorf("console: %s", line)
 		}
@@ -120,13 +121,13 @@ func TestTheFrontPagePutsWhatIsOnSaleFirst(t *testing.T) {
 	event := func(id string, open bool) string {
 		return fmt.Sprintf(`{"id":%q,"name":%q,"venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00","opensAt":"2020-01-01T10:00:00+01:00","open":%v}`, id, id, open)
 	}
-	p := open(t, client(t, func(g *echo.Group) {
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
 		g.GET("/events/search", func(c echo.Context) error {
 			return c.JSONBlob(200, []byte(`{"events":[`+event("closed", false)+`,`+event("onsale", true)+`],"next":null}`))
 		})
 	}))
-	p.until("listed", `document.querySelectorAll('.event').length === 2`)
-	if first := eval[string](p, `return document.querySelector('.event a').getAttribute('href')`); first != "/events/onsale" {
+	p.Until("listed", `document.querySelectorAll('.event').length === 2`)
+	if first := browsertest.Eval[string](p, `return document.querySelector('.event a').getAttribute('href')`); first != "/events/onsale" {
 		t.Errorf("first is %s", first)
 	}
 }

@@ -32,6 +32,7 @@ var mayImport = []rule{
 	{"checkout", []string{"seatmap", "web"}, "features meet in cmd, never sideways"},
 	{"catalog", []string{"seatmap", "web"}, "features meet in cmd, never sideways"},
 	{"internal/devstack", []string{"migrations"}, "devstack starts servers; it knows nothing of what runs on them but the schema"},
+	{"internal/browsertest", nil, "browsertest opens pages; it knows nothing of what is on them"},
 	{"loadtest", []string{"seatmap", "internal/devstack"}, "loadtest is a client like any other"},
 }
 
@@ -62,7 +63,7 @@ func TestFoldersImportOnlyWhatTheHouseAllows(t *testing.T) {
 
 // checkFolder holds one import of ours against the rule of the folder, or of
 // the nearest folder above it that has one. What lies inside that folder is its
-// own, and tests may start servers.
+// own, and tests may start servers and browsers.
 func checkFolder(t *testing.T, folder, file, own string) {
 	for at := folder; at != "."; at = path.Dir(at) {
 		i := slices.IndexFunc(mayImport, func(r rule) bool { return r.folder == at })
@@ -73,7 +74,7 @@ func checkFolder(t *testing.T, folder, file, own string) {
 		isTest := strings.HasSuffix(file, "_test.go")
 		switch {
 		case own == at || strings.HasPrefix(own, at+"/") && own != "seatmap/live":
-		case isTest && strings.HasPrefix(own, "internal/devstack"):
+		case isTest && (strings.HasPrefix(own, "internal/devstack") || own == "internal/browsertest"):
 		case !slices.Contains(r.ours, own):
 			t.Errorf("%s imports %s%s: %s", file, module, own, r.why)
 		}

@@ -32,11 +32,14 @@ var shared struct {
 
 var serial atomic.Int64
 
-// Main runs the tests, stops the servers they shared, and exits. Call it from
-// TestMain.
-func Main(m *testing.M) {
+// Main runs the tests, stops the servers they shared and whatever else they
+// did, and exits. Call it from TestMain.
+func Main(m *testing.M, others ...func()) {
 	shared.main = true
 	code := m.Run()
+	for _, stop := range others {
+		stop()
+	}
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		code = max(code, 1)

@@ -1,0 +1,178 @@
+// Package browsertest opens pages in a real browser for tests: a headless
+// Chromium that the tests of one binary share, each page a tab of its own with a
+// storage of its own. A browser that is not installed skips the test at a desk
+// and fails it where CI is set in the environment.
+package browsertest
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/chromedp"
+)
+
+// Patience is how long a page may take on a busy machine.
+const Patience = 30 * time.Second
+
+var browser struct {
+	once sync.Once
+	ctx  context.Context
+	stop func()
+	err  error
+}
+
+// Stop ends the browser if a test has started it. Call it when all tests have
+// run.
+func Stop() {
+	if browser.stop != nil {
+		browser.stop()
+	}
+}
+
+func start() {
+	path := ""
+	for _, name := range []string{"chromium", "chromium-browser", "google-chrome", "chrome"} {
+		if p, err := exec.LookPath(name); err == nil {
+			path = p
+			break
+		}
+	}
+	if path == "" {
+		browser.err = errors.New("no chromium in PATH (Debian: apt-get install chromium)")
+		return
+	}
+	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path))
+	if os.Getuid() == 0 {
+		opts = append(opts, chromedp.NoSandbox)
+	}
+	alloc, end := chromedp.NewExecAllocator(context.Background(), opts...)
+	ctx, quit := chromedp.NewContext(alloc)
+	browser.ctx, browser.stop = ctx, func() { quit(); end() }
+	browser.err = chromedp.Do(ctx)
+}
+
+// Page is a tab of the browser.
+type Page struct {
+	t    testing.TB
+	ctx  context.Context
+	told struct {
+		sync.Mutex
+		all []string
+	}
+}
+
+// Open opens url in a tab of its own, 1280 by 800, and returns when it has
+// loaded. The tab is closed when the test ends.
+func Open(t testing.TB, url string) *Page {
+	t.Helper()
+	browser.once.Do(start)
+	if browser.err != nil {
+		if os.Getenv("CI") == "" {
+			t.Skip(browser.err)
+		}
+		t.Fatal(browser.err)
+	}
+	ctx, closeTab := chromedp.NewContext(browser.ctx)
+	t.Cleanup(closeTab)
+	p := &Page{t: t, ctx: ctx}
+	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil { // the tab lives as long as this context
+		t.Fatal(err)
+	}
+	p.listen()
+	p.do(chromedp.Navigate(url))
+	return p
+}
+
+func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, steps...); err != nil {
+		p.t.Fatalf("%v\nconsole: %s", err, p.Console())
+	}
+}
+
+// listen keeps what the page writes to its console; errors are the test's to
+// judge.
+func (p *Page) listen() {
+	messages := chromedp.Console(p.ctx)
+	done := make(chan struct{})
+	go func() { // joined by the cleanup
+		defer close(done)
+		for m, err := range messages {
+			if err != nil {
+				return
+			}
+			p.told.Lock()
+			p.told.all = append(p.told.all, m.String())
+			p.told.Unlock()
+		}
+	}()
+	p.t.Cleanup(func() {
+		if err := chromedp.Cancel(p.ctx); err == nil {
+			<-done
+		}
+	})
+}
+
+// Console is what the page has written so far, refusals of its content policy
+// and calls that failed among it, a line each.
+func (p *Page) Console() string {
+	p.told.Lock()
+	defer p.told.Unlock()
+	return strings.Join(p.told.all, "\n")
+}
+
+// Click is a click of the mouse at a point of the window.
+func (p *Page) Click(x, y float64) {
+	p.t.Helper()
+	p.do(chromedp.MouseClickXY(x, y))
+}
+
+// Keys are pressed one after the other, where the focus is.
+func (p *Page) Keys(keys string) {
+	p.t.Helper()
+	p.do(chromedp.KeyEvent(keys))
+}
+
+// Eval runs the body of an async function and decodes what it returns.
+func Eval[T any](p *Page, body string) T {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	raw, err := chromedp.Run(ctx, chromedp.Evaluate[[]byte]("(async () => {"+body+"})()", chromedp.EvalAwaitPromise))
+	if err != nil {
+		p.t.Fatalf("%s\n%v\nconsole: %s", body, err, p.Console())
+	}
+	var v T
+	if err := json.Unmarshal(raw, &v); err != nil {
+		p.t.Fatalf("%s gave %s: %v", body, raw, err)
+	}
+	return v
+}
+
+// Modules begins a body with an import function for the client's own modules.
+const Modules = `const use = (name) => import(new URL(name, document.querySelector('script[type=module]').src));
+`
+
+// Until waits for a condition in the page.
+func (p *Page) Until(what, condition string) {
+	p.t.Helper()
+	ok := Eval[bool](p, fmt.Sprintf(`
+		for (const end = Date.now() + %d; Date.now() < end;) {
+			if (%s) return true;
+			await new Promise((f) => setTimeout(f, 20));
+		}
+		return false;`, (Patience-5*time.Second).Milliseconds(), condition))
+	if !ok {
+		p.t.Fatalf("never: %s\npage: %s\nconsole: %s", what, Eval[string](p, `return document.body.innerText`), p.Console())
+	}
+}
