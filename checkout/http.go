@@ -5,7 +5,9 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/labstack/echo/v4"
 
@@ -56,9 +58,12 @@ func (d *Desk) postPayment(c echo.Context) error {
 	if err := web.Bind(c, &body); err != nil {
 		return err
 	}
-	key := c.Request().Header.Get("Idempotency-Key")
-	if body.Method == "" || len(body.Method) > maxKey || len(key) > maxKey {
-		return web.Bad("bad_request", "send paymentMethod, the provider's name for a card; it and Idempotency-Key have at most 255 characters")
+	key, err := web.IdempotencyKey(c)
+	if err != nil {
+		return err
+	}
+	if body.Method == "" || len(body.Method) > maxMethod || strings.ContainsFunc(body.Method, unicode.IsControl) {
+		return web.Bad("bad_request", "send paymentMethod, the provider's name for a card, of at most 255 characters")
 	}
 	r, err := d.Pay(c.Request().Context(), PayRequest{Booking: c.Param("booking"), User: user, Method: body.Method, Key: key})
 	if err != nil {
@@ -70,8 +75,8 @@ func (d *Desk) postPayment(c echo.Context) error {
 	return private(c, http.StatusCreated, r)
 }
 
-// maxKey is what providers accept for a key or a name of theirs.
-const maxKey = 255
+// maxMethod is what providers accept for a name of theirs.
+const maxMethod = 255
 
 func (d *Desk) putConfirm(c echo.Context) error {
 	user, err := web.User(c)

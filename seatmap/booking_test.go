@@ -14,7 +14,8 @@ func TestParseBookingIDUndoesBookingID(t *testing.T) {
 	if e != event || tok != token || !ok {
 		t.Errorf("got %q %q %v", e, tok, ok)
 	}
-	for _, bad := range []string{"", ".", "derby", "derby.", ".token", "derby.to.ken", "derby.to}ken", "derby.to ken"} {
+	for _, bad := range []string{"", ".", "derby", "derby.", ".token", "derby.to.ken", "derby.to}ken", "derby.to ken",
+		"DERBY.token", "der\x00by.token", "der}by.token", "\xff.token"} {
 		if _, _, ok := seatmap.ParseBookingID(bad); ok {
 			t.Errorf("%q passes for a booking id", bad)
 		}

@@ -109,14 +109,22 @@ func BookingID(event, token string) string { return event + "." + token }
 // cannot be one. The event and the basket may still be unknown.
 func ParseBookingID(id string) (event, token string, ok bool) {
 	event, token, ok = strings.Cut(id, ".")
-	if !ok || event == "" || token == "" || len(token) > 64 || strings.Trim(token, tokenLetters) != "" {
+	if !ok || !spelled(event, eventLetters) || !spelled(token, tokenLetters) {
 		return "", "", false
 	}
 	return event, token, true
 }
 
-// tokenLetters are those of base64url.
-const tokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+// Letters of an event's id, and those of base64url.
+const (
+	eventLetters = "abcdefghijklmnopqrstuvwxyz0123456789-"
+	tokenLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+)
+
+// spelled reports whether s is a name of at most 64 of these letters.
+func spelled(s, letters string) bool {
+	return s != "" && len(s) <= 64 && strings.Trim(s, letters) == ""
+}
 
 // Truth is what Postgres says of an event, from which its keys in Redis can be
 // made anew.

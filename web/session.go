@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/labstack/echo/v4"
@@ -132,7 +133,7 @@ func (s *Sessions) Verify(token string) (string, error) {
 		return "", s.refusal(err)
 	}
 	user, ok := claims[s.claim].(string)
-	if !ok || user == "" || len(user) > userLimit {
+	if !ok || user == "" || len(user) > userLimit || strings.ContainsFunc(user, unicode.IsControl) {
 		return "", invalid("the session token has no usable claim " + s.claim)
 	}
 	exp, err := claims.GetExpirationTime()
@@ -182,6 +183,21 @@ func (s *Sessions) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		c.Set(userKey, user)
 		return next(c)
 	}
+}
+
+// API is the group /v1 of e, whose every request goes through Middleware. It is
+// no middleware of the group: with one echo answers a wrong method with 404.
+func (s *Sessions) API(e *echo.Echo) *echo.Group {
+	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
+		checked := s.Middleware(next)
+		return func(c echo.Context) error {
+			if strings.HasPrefix(c.Request().URL.Path, "/v1/") {
+				return checked(c)
+			}
+			return next(c)
+		}
+	})
+	return e.Group("/v1")
 }
 
 // Mint returns a token that Verify accepts as user's for ttl, or

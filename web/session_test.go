@@ -331,7 +331,7 @@ func TestABadTokenIsRefusedOnPublicRoutesToo(t *testing.T) {
 		t.Fatal(err)
 	}
 	url, _ := server(t, func(e *echo.Echo) {
-		g := e.Group("/v1", s.Middleware)
+		g := s.API(e)
 		g.GET("/public", func(c echo.Context) error { return c.NoContent(204) })
 		g.GET("/me", func(c echo.Context) error {
 			user, err := web.User(c)

@@ -119,7 +119,7 @@ type builder struct {
 
 func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	a := &app{log: b.log, drain: b.cfg.Drain, echo: web.New(web.Options{Log: b.log}), ready: newReadiness(b.st, sessions)}
-	v1 := a.echo.Group("/v1", sessions.Middleware)
+	v1 := sessions.API(a.echo)
 	shop := catalog.New(b.st.pool)
 	ledger, err := checkout.NewStore(b.st.pool)
 	if err != nil {
