@@ -109,6 +109,7 @@ func TestANodeWithoutNATSIsUnreadyOnceItsPatienceEnds(t *testing.T) {
 }
 
 func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
+	t.Parallel()
 	for name, away := range outages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -144,6 +145,7 @@ func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
 }
 
 func TestWithoutRedisBookingsAreRefusedFastAndWatchersAreTold(t *testing.T) {
+	t.Parallel()
 	for name, away := range outages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,6 +18,7 @@ import (
 // A promoted replica that never saw the last writes is a fork of the event's
 // history, whatever the two clocks say.
 func TestAFailoverThatLosesWritesIsSeenAndMended(t *testing.T) {
+	t.Parallel()
 	for name, offset := range map[string]struct{ old, young time.Duration }{
 		"clocks agree":       {},
 		"old clock is ahead": {old: 90 * time.Second},

@@ -16,6 +16,7 @@ import (
 
 	"seatcast/checkout"
 	"seatcast/holds"
+	"seatcast/internal/browsertest"
 	"seatcast/internal/devstack/devtest"
 	"seatcast/seatmap"
 )
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(commandArgs); args != "" {
 		os.Exit(beCommand(args))
 	}
-	devtest.Main(m)
+	devtest.Main(m, browsertest.Stop)
 }
 
 // beNode is `seatcast serve` in a process of its own: it reads the same
@@ -114,7 +115,8 @@ type node struct {
 func startNode(t testing.TB, seam string, env []string) *node {
 	t.Helper()
 	n := &node{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})}
-	n.cmd.Env = append(os.Environ(), append(env, nodeSeam+"="+seam)...)
+	// A process built with -race sleeps a second before it ends, unless told otherwise.
+	n.cmd.Env = append(os.Environ(), append(env, nodeSeam+"="+seam, "GORACE=atexit_sleep_ms=0")...)
 	n.cmd.Stderr = &testLog{t: t}
 	stdin, err := n.cmd.StdinPipe()
 	if err != nil {
@@ -142,6 +144,9 @@ func startNode(t testing.TB, seam string, env []string) *node {
 		_ = stdin.Close()
 		select {
 		case <-n.gone:
+			if n.err != nil && !n.wasKilled() { // a data race among others
+				t.Errorf("node %s ended with %v", n.url, n.err)
+			}
 		case <-time.After(20 * time.Second):
 			t.Errorf("node %s did not stop", n.url)
 			n.kill()
@@ -168,10 +173,15 @@ func (n *node) diedBySignal(t testing.TB) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("the node was to die and lives")
 	}
-	var exit *exec.ExitError
-	if !errors.As(n.err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+	if !n.wasKilled() {
 		t.Fatalf("the node ended with %v, not by kill -9", n.err)
 	}
+}
+
+// wasKilled says that a node that is gone was ended by kill -9.
+func (n *node) wasKilled() bool {
+	var exit *exec.ExitError
+	return errors.As(n.err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == syscall.SIGKILL
 }
 
 // testLog shows what a node logs in the log of its test.
