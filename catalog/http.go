@@ -151,36 +151,8 @@ func (s *Store) getChart(c echo.Context) error {
 	if err != nil {
 		return problem(err)
 	}
-	h := c.Response().Header()
-	h.Set("Cache-Control", "public, max-age=31536000, immutable")
-	h.Add("Vary", "Accept-Encoding")
-	body, tag := served.plain, `"`+sha+`"`
-	if takesGzip(c.Request().Header.Get("Accept-Encoding")) {
-		body, tag = served.gzipped, `"`+sha+`-gzip"`
-		h.Set("Content-Encoding", "gzip")
-	}
-	h.Set("ETag", tag)
-	if strings.Contains(c.Request().Header.Get("If-None-Match"), sha) { // either encoding: it cannot have changed
-		h.Del("Content-Encoding")
-		return c.NoContent(http.StatusNotModified)
-	}
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, body)
-}
-
-// takesGzip reads an Accept-Encoding header: gzip is named and not given
-// weight nought.
-func takesGzip(header string) bool {
-	for part := range strings.SplitSeq(header, ",") {
-		coding, weight, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if !strings.EqualFold(strings.TrimSpace(coding), "gzip") {
-			continue
-		}
-		q, ok := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
-		n, err := strconv.ParseFloat(q, 64)
-		return !ok || err == nil && n > 0
-	}
-	return false
+	return web.Cacheable{Control: "public, max-age=31536000, immutable", Kind: echo.MIMEApplicationJSON, Tag: sha,
+		Plain: func() []byte { return served.plain }, Gzip: func() []byte { return served.gzipped }}.Serve(c)
 }
 
 // problem tells an outcome of the store as the API does.

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io/fs"
 	"mime"
-	"net/http"
 	"path"
 	"strings"
 
@@ -43,11 +42,11 @@ func MountPages(e *echo.Echo) {
 		}
 		// Another hash is a page of another version, in the middle of a
 		// deployment: it gets what there is, but must not keep it.
-		cache := "no-cache"
+		control := "no-cache"
 		if c.Param("hash") == hash {
-			cache = "public, max-age=31536000, immutable"
+			control = "public, max-age=31536000, immutable"
 		}
-		return a.serve(cache)(c)
+		return a.serve(control)(c)
 	})
 }
 
@@ -96,22 +95,8 @@ func (a *asset) page(base string) *asset {
 	return newAsset("page.html", bytes.ReplaceAll(a.body, []byte("{{base}}"), []byte(base)))
 }
 
-// serve answers with the file, compressed for whoever takes that.
-func (a *asset) serve(cache string) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		h := c.Response().Header()
-		h.Set("Cache-Control", cache)
-		h.Set("Vary", "Accept-Encoding")
-		body, tag := a.body, `"`+a.tag+`"`
-		if strings.Contains(c.Request().Header.Get("Accept-Encoding"), "gzip") {
-			body, tag = a.gzipped, `"`+a.tag+`-gzip"`
-			h.Set("Content-Encoding", "gzip")
-		}
-		h.Set("ETag", tag)
-		if strings.Contains(c.Request().Header.Get("If-None-Match"), tag) {
-			h.Del("Content-Encoding")
-			return c.NoContent(http.StatusNotModified)
-		}
-		return c.Blob(http.StatusOK, a.kind, body)
-	}
+// serve answers with the file, which caches may keep as control says.
+func (a *asset) serve(control string) echo.HandlerFunc {
+	return Cacheable{Control: control, Kind: a.kind, Tag: a.tag,
+		Plain: func() []byte { return a.body }, Gzip: func() []byte { return a.gzipped }}.Serve
 }

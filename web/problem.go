@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -14,7 +15,8 @@ import (
 // Problem is an error as the API tells it: RFC 9457 application/problem+json.
 // Code is stable and part of the API; Detail says what to do about it. A
 // handler returns one as its error; any other error becomes a 500 that tells
-// nothing and is logged.
+// nothing and is logged. An error that wraps a Problem and what caused it
+// answers with the one and logs both, when the status is 500 or above.
 type Problem struct {
 	Status     int
 	Code       string // stable, snake_case
@@ -52,9 +54,10 @@ func ErrorHandler(log *slog.Logger) echo.HTTPErrorHandler {
 		if c.Response().Committed {
 			return
 		}
-		p := asProblem(err)
-		if p.Status >= 500 {
-			log.ErrorContext(c.Request().Context(), "request failed",
+		p, ctx := asProblem(err), c.Request().Context()
+		clientLeft := ctx.Err() != nil && errors.Is(err, context.Canceled)
+		if p.Status >= 500 && !clientLeft {
+			log.ErrorContext(ctx, "request failed",
 				"id", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method, "path", c.Path(),
 				"status", p.Status, "code", p.Code, "err", err)
 		}

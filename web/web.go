@@ -45,6 +45,7 @@ func New(o Options) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = ErrorHandler(log)
+	e.IPExtractor = echo.ExtractIPFromXFFHeader() // as far as proxies of our own network have written it
 	e.Server.ReadHeaderTimeout = headerTimeout
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -86,6 +87,42 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 	}
 	if !strings.Contains(l, "since=5") || !strings.Contains(l, "status=204") {
 		t.Errorf("the rest is missing: %s", l)
+	}
+}
+
+func TestAProblemIsAnsweredAndItsCauseIsLogged(t *testing.T) {
+	url, log := server(t, func(e *echo.Echo) {
+		e.GET("/x", func(echo.Context) error {
+			return fmt.Errorf("%w: %w", &web.Problem{Status: 503, Code: "store_unavailable"}, errors.New("dial redis: refused"))
+		})
+	})
+	res, body := do(t, "GET", url+"/x", "")
+	if res.StatusCode != 503 || code(t, body) != "store_unavailable" || strings.Contains(body, "redis") {
+		t.Errorf("got %d %s", res.StatusCode, body)
+	}
+	if !strings.Contains(log.String(), "dial redis: refused") {
+		t.Errorf("the cause is missing: %s", log)
+	}
+}
+
+func TestAClientThatLeavesIsNoErrorOfOurs(t *testing.T) {
+	log := new(bytes.Buffer)
+	e := web.New(web.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
+	e.GET("/x", func(c echo.Context) error { return fmt.Errorf("read map: %w", c.Request().Context().Err()) })
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, "GET", "/x", nil))
+	if l := log.String(); strings.Contains(l, "level=ERROR") || !strings.Contains(l, "msg=request") {
+		t.Errorf("logged %s", l)
+	}
+}
+
+// What a client writes into X-Forwarded-For comes before what the proxy adds.
+func TestTheAddressLoggedIsWhatTheProxySaw(t *testing.T) {
+	url, log := server(t, func(e *echo.Echo) {})
+	do(t, "GET", url, "", "X-Forwarded-For", "192.0.2.66, 198.51.100.7")
+	if !strings.Contains(log.String(), "from=198.51.100.7") {
+		t.Errorf("logged %s", log)
 	}
 }
 
