@@ -101,9 +101,10 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p 
 	return nil
 }
 
-// noMoney says that a payment can no longer be captured.
+// noMoney says that an authorised payment can no longer be captured. A decline
+// does not: it is older than the authorisation.
 func noMoney(s PaymentState) bool {
-	return s == PaymentRefused || s == PaymentVoided || s == PaymentExpired || s == PaymentFailed
+	return s == PaymentRefused || s == PaymentVoided || s == PaymentExpired
 }
 
 // ended closes an attempt that brought no money. When it was the last open one
@@ -143,13 +144,36 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, ou
 	}
 	if lost == nil {
 		out.mirror = true
-		return s.requireCapture(ctx, tx, a)
+		if err := s.requireCapture(ctx, tx, a); err != nil {
+			return err
+		}
+	} else {
+		out.release = true
+		if err := lose(ctx, tx, b, lost); err != nil {
+			return err
+		}
 	}
-	out.release = true
-	if err := lose(ctx, tx, b, lost); err != nil {
-		return err
+	_, err = s.voidOpen(ctx, tx, b.ID) // the loser's own, and those of other tabs that nobody may ever tell of
+	return err
+}
+
+// voidOpen has every payment of a booking ended that has taken no money yet,
+// and returns them. A verdict that comes meanwhile cannot sell.
+func (s *Store) voidOpen(ctx context.Context, tx pgx.Tx, booking string) (open []*attempt, err error) {
+	all, err := attemptsOf(ctx, tx, booking)
+	if err != nil {
+		return nil, err
 	}
-	return s.requireVoid(ctx, tx, a)
+	for _, a := range all {
+		if a.State != AttemptCreated && a.State != AttemptAuthorized {
+			continue
+		}
+		if err := s.requireVoid(ctx, tx, a); err != nil {
+			return nil, err
+		}
+		open = append(open, a)
+	}
+	return open, nil
 }
 
 func lose(ctx context.Context, tx pgx.Tx, b *booking, lost *LostError) error {

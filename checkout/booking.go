@@ -166,7 +166,7 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 		return nil, err
 	}
 	if len(a.Attempts) > 0 {
-		if err := d.askOpen(ctx, id, 0); err != nil {
+		if err := d.askOpen(context.WithoutCancel(ctx), id, 0); err != nil {
 			d.log.WarnContext(ctx, "no verdict to confirm yet", "booking", id, "err", err)
 		}
 		if a, err = d.Booking(ctx, id, user); err != nil {

@@ -28,10 +28,12 @@
 // The loser's authorisation is given back, and nothing is charged.
 //
 // While the outcome of a payment is unknown nothing here gives its seats back:
-// the hold is extended up to its cap; then the payment is cancelled at the
-// provider first, and if that finds it authorised the arbiter decides.
+// the hold is extended up to its cap. Then the provider is asked once more, and
+// if the payment is authorised the arbiter decides; if not, it is cancelled at
+// the provider, and only after that the booking expires.
 //
-// The clock is Postgres's. Locks are taken in one order everywhere: event
+// The clock is Postgres's, by which the end of a hold is judged that Redis's
+// has set: the two must agree to seconds. Locks are taken in one order everywhere: event
 // (advisory; mirror and Truth only, which take no booking), booking, buyer,
 // seats ascending, areas by name.
 //
@@ -198,7 +200,8 @@ type Payment struct {
 // PaymentState is where a payment stands at its provider.
 type PaymentState string
 
-// States of a payment. All but processing and authorized are final.
+// States of a payment. Captured, voided, expired and refused are final; a
+// declined one may still be authorised, by another try at the same payment.
 const (
 	PaymentProcessing PaymentState = "processing" // no verdict yet
 	PaymentAuthorized PaymentState = "authorized"

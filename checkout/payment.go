@@ -13,7 +13,8 @@ import (
 	"seatcast/seatmap"
 )
 
-// finishWithin bounds what is finished although the shopper has gone.
+// finishWithin bounds what is asked of a provider, which goes on although the
+// shopper has gone.
 const finishWithin = 15 * time.Second
 
 // Pay begins a payment of a booking: the hold is extended to the pay window,
@@ -50,12 +51,13 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	if err != nil {
 		return nil, err
 	}
+	ctx = context.WithoutCancel(ctx) // what has begun is finished, though the shopper may go
 	if fresh {
 		if err := d.ask(ctx, a); err != nil {
 			d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
 		}
 	}
-	return d.receipt(context.WithoutCancel(ctx), r.Booking, a.ID, !fresh)
+	return d.receipt(ctx, r.Booking, a.ID, !fresh)
 }
 
 // hash is what a repeat of the request must equal.
@@ -162,10 +164,10 @@ func addsUp(q seatmap.Quote, b *booking) bool {
 }
 
 // ask asks the provider about an attempt (for the first time, for the payment
-// itself) and settles what it says. When the shopper leaves meanwhile it goes
-// on. After an error the outcome is unknown, and the reconciler asks again.
+// itself) and settles what it says. After an error the outcome is unknown, and
+// the reconciler asks again.
 func (d *Desk) ask(ctx context.Context, a *attempt) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
 	p, err := d.payment(ctx, a)
 	if err != nil {

@@ -312,20 +312,8 @@ func (s *Store) stop(ctx context.Context, id string) (open []*attempt, err error
 		if b.State != BookingPaying {
 			return nil
 		}
-		all, err := attemptsOf(ctx, tx, id)
-		if err != nil {
-			return err
-		}
-		for _, a := range all {
-			if a.State != AttemptCreated && a.State != AttemptAuthorized {
-				continue
-			}
-			if err := s.requireVoid(ctx, tx, a); err != nil {
-				return err
-			}
-			open = append(open, a)
-		}
-		return nil
+		open, err = s.voidOpen(ctx, tx, id)
+		return err
 	})
 	return open, said("stop payment of "+id, err)
 }
@@ -361,22 +349,38 @@ func (s *Store) asked(ctx context.Context, id string) error {
 }
 
 // overdue returns the bookings that need the reconciler: an attempt without a
-// verdict for too long, or a deadline that is near while paying, or behind.
-func (s *Store) overdue(ctx context.Context, askAfter, ahead time.Duration) ([]string, error) {
+// verdict for too long, or a deadline that is behind. Of very many it returns
+// any, so that those that stay overdue keep no others waiting.
+func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `
-		SELECT id FROM bookings b
-		WHERE state IN ('held', 'paying') AND (
-			deadline <= clock_timestamp()
-			OR state = 'paying' AND deadline < cap_at AND deadline <= clock_timestamp() + $2::interval
-			OR EXISTS (SELECT FROM attempts WHERE booking_id = b.id AND state = 'created' AND NOT void_due AND asked_at <= clock_timestamp() - $1::interval))
-		ORDER BY deadline LIMIT 500`, askAfter, ahead)
+		SELECT id FROM (
+			SELECT id FROM bookings WHERE state IN ('held', 'paying') AND deadline <= clock_timestamp()
+			UNION
+			SELECT booking_id FROM attempts WHERE state = 'created' AND NOT void_due AND asked_at <= clock_timestamp() - $1::interval
+		) overdue ORDER BY random() LIMIT 500`, askAfter)
 	if err != nil {
 		return nil, said("look for overdue bookings", err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return ids, said("look for overdue bookings", err)
+}
+
+// ending returns the bookings under payment whose hold ends soon and may last
+// longer.
+func (s *Store) ending(ctx context.Context, ahead time.Duration) ([]*booking, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	rows, err := s.pool.Query(ctx, `
+		SELECT `+bookingColumns+` FROM bookings
+		WHERE state = 'paying' AND deadline < cap_at AND deadline > clock_timestamp() AND deadline <= clock_timestamp() + $1::interval
+		ORDER BY deadline LIMIT 500`, ahead)
+	if err != nil {
+		return nil, said("look for holds that end", err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*booking, error) { return scanBooking(row) })
+	return all, said("look for holds that end", err)
 }
 
 // ticket is one seat or place of a sold booking.

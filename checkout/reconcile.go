@@ -17,6 +17,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return d.work(ctx) })
 	g.Go(func() error { return d.repeat(ctx, "mirror", d.mirrorAll) })
+	g.Go(func() error { return d.repeat(ctx, "extend", d.keepAllAlive) })
 	g.Go(func() error { return d.repeat(ctx, "sweep", d.sweep) })
 	return g.Wait()
 }
@@ -52,18 +53,35 @@ func (d *Desk) mirrorAll(ctx context.Context) error {
 
 // sweep queues the reconciler for every booking that needs it.
 func (d *Desk) sweep(ctx context.Context) error {
-	ids, err := d.store.overdue(ctx, d.askAfter, d.extendAhead)
+	ids, err := d.store.overdue(ctx, d.askAfter)
 	if err != nil {
 		return err
 	}
 	return d.store.requireReconcile(ctx, ids)
 }
 
+// extenders is how many holds are extended at the same time.
+const extenders = 8
+
+// keepAllAlive extends the holds under payment that are about to end. That
+// needs nothing of a provider, so it waits for no job that does.
+func (d *Desk) keepAllAlive(ctx context.Context) error {
+	ending, err := d.store.ending(ctx, d.extendAhead)
+	if err != nil {
+		return err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(extenders)
+	for _, b := range ending {
+		g.Go(func() error { return d.keepAlive(ctx, b) })
+	}
+	return g.Wait()
+}
+
 // reconcile brings a booking on whose time has come: attempts without a
-// verdict are asked about; while one is open the hold is extended up to its
-// cap; then the payment is stopped and the booking expires. A provider that
-// does not answer keeps it from all but extending: what is authorised by the
-// end the arbiter decides.
+// verdict are asked about; behind its deadline the payment is stopped and the
+// booking expires. A provider that does not answer keeps it from that: what is
+// authorised by the end the arbiter decides.
 func (d *Desk) reconcile(ctx context.Context, id string) error {
 	b, err := d.store.booking(ctx, id)
 	if err != nil {
@@ -78,11 +96,9 @@ func (d *Desk) reconcile(ctx context.Context, id string) error {
 		return err
 	}
 	if b.State == BookingPaying {
-		if err := d.keepAlive(ctx, b); err != nil || unknown != nil {
-			return errors.Join(unknown, err)
-		}
+		unknown = errors.Join(unknown, d.keepAlive(ctx, b)) // its owner may have extended the hold itself
 	}
-	if !b.behind() {
+	if unknown != nil || !b.behind() {
 		return unknown
 	}
 	switch b.State {

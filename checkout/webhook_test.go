@@ -74,11 +74,11 @@ func TestWebhookBeforeTheAnswerSells(t *testing.T) {
 
 func TestSlowVerdictArrivesByWebhook(t *testing.T) {
 	h := setup(t)
-	h.run(h.sandbox.Run)
 	id := h.hold("ada", []int{1}, 0)
 	if r := h.pay(id, "ada", sandbox.CardSlow); r.State != "paying" || r.Attempt.State != "created" {
 		t.Fatalf("payment: %+v", r)
 	}
+	h.run(h.sandbox.Run)
 	h.becomes(id, "sold")
 }
 
