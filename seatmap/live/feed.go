@@ -94,18 +94,32 @@ func (f *Feed) follow(ctx context.Context, g *errgroup.Group, b Broadcaster, hot
 		one := newFollower(&f.o, event, b)
 		f.followers[event] = one
 		f.changedLocked()
-		ctx, cancel := context.WithCancel(ctx)
+		followed, cancel := context.WithCancel(ctx)
 		one.cancel = cancel
-		g.Go(func() error { return one.run(ctx) })
+		g.Go(func() error {
+			defer cancel()
+			err := one.run(followed)
+			if ctx.Err() == nil {
+				f.end(one, b)
+			}
+			return err
+		})
 	}
 	for event, one := range f.followers {
 		if !wanted[event] {
 			one.cancel()
-			delete(f.followers, event)
-			f.changedLocked()
-			b.End(one.topic)
 		}
 	}
+}
+
+// end forgets a follower that has ended: only now is nothing more published
+// for its topic.
+func (f *Feed) end(one *follower, b Broadcaster) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.followers, one.event)
+	f.changedLocked()
+	b.End(one.topic)
 }
 
 func (f *Feed) changedLocked() {
@@ -251,14 +265,14 @@ func (f *Feed) Hello(ctx context.Context, topic string) ([]byte, error) {
 		return nil, err
 	}
 	v := one.view()
-	return encode(seatmap.Hello{N: v.state.N, Chart: v.chart, At: time.Now().UnixMilli()}), nil
+	return encode(seatmap.Hello{N: v.state.N, Chart: v.sale.ChartSHA, At: time.Now().UnixMilli()}), nil
 }
 
-// projected is the view of a hot event as this node has it, nil when it has
-// none; sure says that Redis was there a moment ago.
-func (f *Feed) projected(sale *seatmap.Sale) (v *view, sure bool) {
+// projected is the follower of a hot event that has a projection, or nil; sure
+// says that Redis was where the projection is a moment ago.
+func (f *Feed) projected(sale *seatmap.Sale) (one *follower, sure bool) {
 	f.mu.Lock()
-	one := f.followers[sale.Event]
+	one = f.followers[sale.Event]
 	f.mu.Unlock()
 	if one == nil || !sale.Hot {
 		return nil, false
@@ -266,5 +280,5 @@ func (f *Feed) projected(sale *seatmap.Sale) (v *view, sure bool) {
 	if _, _, loaded := one.position(); !loaded {
 		return nil, false
 	}
-	return one.view(), time.Since(one.confirmedAt()) < 3*f.o.Silent
+	return one, time.Since(one.confirmedAt()) < 3*f.o.Silent
 }

@@ -246,6 +246,37 @@ func TestHotEventsAreFollowedAndOthersEnd(t *testing.T) {
 	})
 }
 
+func TestNothingIsPublishedAfterTheEnd(t *testing.T) {
+	b := setup(t)
+	gate := make(chan struct{})
+	b.crowd.mu.Lock()
+	b.crowd.gate = gate
+	b.crowd.mu.Unlock()
+	last := func() string {
+		b.crowd.mu.Lock()
+		defer b.crowd.mu.Unlock()
+		if len(b.crowd.words) == 0 {
+			return ""
+		}
+		return b.crowd.words[len(b.crowd.words)-1]
+	}
+	b.say(b.change(reserve(1)))
+	b.until(time.Second, "a delta on its way", func() bool { return last() == "publishing" })
+	other := newWriter(t, b.rdb, b.nc)
+	b.sales.put(b.event, false)
+	b.sales.put(other.event, true)
+	ctx, cancel := contextWithin(t, 5*time.Second)
+	defer cancel()
+	if _, _, err := b.feed.Snapshot(ctx, seatmap.Topic(other.event)); err != nil {
+		t.Fatal(err) // once the other event is followed, this one's follower has been told to stop
+	}
+	if got := last(); got != "publishing" {
+		t.Errorf("told %q while a delta was on its way", got)
+	}
+	close(gate)
+	b.until(time.Second, "an end", func() bool { return last() == "end "+seatmap.Topic(b.event) })
+}
+
 func TestAnotherChartIsAReset(t *testing.T) {
 	b := setup(t)
 	b.sales.mu.Lock()

@@ -154,10 +154,18 @@ type crowd struct {
 	deltas []seatmap.Delta
 	merged []int64 // all numbers published
 	resets []int64
-	words  []string // degradations and ends
+	words  []string      // degradations and ends
+	gate   chan struct{} // when set, Publish waits for it to be closed
 }
 
 func (c *crowd) Publish(_ string, prev int64, numbers []int64, data []byte) {
+	c.mu.Lock()
+	gate := c.gate
+	c.mu.Unlock()
+	if gate != nil {
+		c.word("publishing")
+		<-gate
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var d seatmap.Delta

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -50,35 +49,35 @@ func (a *API) seatmap(c echo.Context) error {
 	ctx := c.Request().Context()
 	sale, err := a.sale(ctx, c.Param("event"))
 	if err != nil {
-		return a.problem(ctx, err)
+		return problem(err)
 	}
 	if c.QueryParams().Has("since") {
 		return a.since(c, sale)
 	}
 	v, err := a.view(ctx, sale)
 	if err != nil {
-		return a.problem(ctx, err)
+		return problem(err)
 	}
-	return writeView(c, v, maxAge(sale))
+	return web.Cacheable{Control: cacheControl(sale), Kind: echo.MIMEApplicationJSON, Tag: v.tag(), Plain: v.Body, Gzip: v.Gzip}.Serve(c)
 }
 
-func maxAge(sale *seatmap.Sale) int {
+func cacheControl(sale *seatmap.Sale) string {
 	if sale.Hot {
-		return 1
+		return "public, max-age=1"
 	}
-	return 30
+	return "public, max-age=30"
 }
 
 // view is this node's projection, or one read of Redis shared by all who ask
 // meanwhile, or the projection again, marked stale, when Redis does not answer.
 func (a *API) view(ctx context.Context, sale *seatmap.Sale) (*view, error) {
-	projection, sure := a.feed.projected(sale)
+	one, sure := a.feed.projected(sale)
 	if sure {
-		return projection, nil
+		return one.view(), nil
 	}
 	v, err := a.shared(ctx, sale)
-	if errors.Is(err, ErrStore) && projection != nil {
-		return newView(projection.state, sale, true), nil
+	if errors.Is(err, ErrStore) && one != nil {
+		return one.view().Stale(), nil
 	}
 	return v, err
 }
@@ -126,47 +125,6 @@ func (a *API) lapse(ctx context.Context, sale *seatmap.Sale) error {
 	return nil
 }
 
-func writeView(c echo.Context, v *view, maxAge int) error {
-	h := c.Response().Header()
-	encoding := "identity"
-	if acceptsGzip(c.Request()) {
-		encoding = "gzip"
-	}
-	tag := v.tag(encoding)
-	h.Set("ETag", tag)
-	h.Set("Cache-Control", "public, max-age="+strconv.Itoa(maxAge))
-	h.Set("Vary", "Accept-Encoding")
-	if matches(c.Request().Header.Get("If-None-Match"), tag) {
-		return c.NoContent(http.StatusNotModified)
-	}
-	if encoding == "gzip" {
-		h.Set("Content-Encoding", "gzip")
-		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, v.Gzip())
-	}
-	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, v.Body())
-}
-
-func acceptsGzip(r *http.Request) bool {
-	for part := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
-		name, q, _ := strings.Cut(strings.TrimSpace(part), ";")
-		if strings.EqualFold(name, "gzip") || name == "*" {
-			q = strings.ReplaceAll(q, " ", "")
-			return q != "q=0" && !strings.HasPrefix(q, "q=0.000")
-		}
-	}
-	return false
-}
-
-// matches compares an If-None-Match with a tag, weakly as RFC 9110 asks.
-func matches(header, tag string) bool {
-	for one := range strings.SplitSeq(header, ",") {
-		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
-			return true
-		}
-	}
-	return false
-}
-
 // since answers one delta from n to now, or sends who cannot be helped so to
 // the whole map.
 func (a *API) since(c echo.Context, sale *seatmap.Sale) error {
@@ -181,19 +139,13 @@ func (a *API) since(c echo.Context, sale *seatmap.Sale) error {
 	case errors.Is(err, ErrTrimmed), errors.Is(err, ErrFork), errors.Is(err, ErrCold):
 		return c.Redirect(http.StatusTemporaryRedirect, seatmapPath(sale.Event))
 	case err != nil:
-		return a.problem(ctx, err)
+		return problem(err)
 	}
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, encode(d))
 }
 
 func (a *API) changes(ctx context.Context, sale *seatmap.Sale, n int64) (seatmap.Delta, error) {
-	if v, sure := a.feed.projected(sale); sure && v.state.N == n {
-		return nothing(n), nil
-	}
-	if err := a.lapse(ctx, sale); err != nil {
-		return seatmap.Delta{}, err
-	}
-	changes, err := a.feed.o.Maps.Since(ctx, sale.Event, n)
+	changes, err := a.missed(ctx, sale, n)
 	if err != nil || len(changes) == 0 {
 		return nothing(n), err
 	}
@@ -205,6 +157,25 @@ func (a *API) changes(ctx context.Context, sale *seatmap.Sale, n int64) (seatmap
 		m.add(&c)
 	}
 	return m.delta(), nil
+}
+
+// missed returns the changes after number n: of a hot event those this node
+// has heard, so that its pollers cost Redis nothing. A number above ours may be
+// of a node that has heard more: the log knows.
+func (a *API) missed(ctx context.Context, sale *seatmap.Sale, n int64) ([]seatmap.Change, error) {
+	if one, sure := a.feed.projected(sale); sure {
+		changes, mine, ok := one.since(n)
+		if ok {
+			return changes, nil
+		}
+		if n < mine {
+			return nil, ErrTrimmed
+		}
+	}
+	if err := a.lapse(ctx, sale); err != nil {
+		return nil, err
+	}
+	return a.feed.o.Maps.Since(ctx, sale.Event, n)
 }
 
 // nothing is the delta of a reader who has everything.
@@ -219,14 +190,14 @@ func (a *API) live(c echo.Context) error {
 	ctx := c.Request().Context()
 	sale, err := a.sale(ctx, c.Param("event"))
 	if err != nil {
-		return a.problem(ctx, err)
+		return problem(err)
 	}
 	if !sale.Hot {
 		return c.NoContent(http.StatusNoContent)
 	}
 	// The writer below echo's, whose Flush hides errors.
 	if err := a.streams.Serve(c.Response().Writer, c.Request(), seatmap.Topic(sale.Event)); err != nil {
-		return a.problem(ctx, err)
+		return problem(err)
 	}
 	c.Response().Committed = true
 	return nil
@@ -266,16 +237,13 @@ func (a *API) sale(ctx context.Context, event string) (*seatmap.Sale, error) {
 
 // problem is the table of what errors mean to a client. What is not in it is a
 // fault of ours.
-func (a *API) problem(ctx context.Context, err error) error {
+func problem(err error) error {
 	switch {
 	case errors.Is(err, seatmap.ErrNoEvent):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event", Detail: "there is no event of this id"}
 	case errors.Is(err, ErrStore):
-		if ctx.Err() == nil {
-			a.feed.o.Log.WarnContext(ctx, "map not served", "err", err)
-		}
-		return &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable", RetryAfter: time.Second,
-			Detail: "the map cannot be read now; ask again in a second"}
+		return fmt.Errorf("%w: %w", &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable", RetryAfter: time.Second,
+			Detail: "the map cannot be read now; ask again in a second"}, err)
 	default:
 		return err
 	}

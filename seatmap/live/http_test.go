@@ -161,6 +161,46 @@ func TestDeltaSinceANumberElseTheWholeMap(t *testing.T) {
 	}
 }
 
+func TestPollersOfAHotEventAskTheNodeNotRedis(t *testing.T) {
+	b := setup(t)
+	first, second := b.change(reserve(1)), b.change(reserve(2))
+	b.say(first, second)
+	b.reaches(second.N, time.Second)
+	if err := b.rdb.Del(t.Context(), seatmap.LogKey(b.event)).Err(); err != nil {
+		t.Fatal(err)
+	}
+	w := get(t, b.handler(), "/v1/events/"+b.event+"/seatmap?since="+fmt.Sprint(first.N))
+	if d := decode[seatmap.Delta](t, w.Body); w.Code != http.StatusOK || d.Prev != first.N || d.N != second.N {
+		t.Errorf("%d: %+v without a log in Redis, want what this node has heard", w.Code, d)
+	}
+}
+
+func TestDeltaOfAnOrdinaryEventComesFromTheLog(t *testing.T) {
+	b := setup(t)
+	other := newWriter(t, b.rdb, b.nc)
+	b.sales.put(other.event, false)
+	first, second := other.change(reserve(1)), other.change(reserve(2))
+	h, path := b.handler(), "/v1/events/"+other.event+"/seatmap?since="
+	d := decode[seatmap.Delta](t, get(t, h, path+fmt.Sprint(first.N)).Body)
+	if d.Prev != first.N || d.N != second.N || len(d.Reserved) != 1 {
+		t.Errorf("got %+v", d)
+	}
+	if w := get(t, h, path+"5"); w.Code != http.StatusTemporaryRedirect {
+		t.Errorf("since 5: %d, want a redirect to the plain map", w.Code)
+	}
+}
+
+func TestAnotherModeIsAnotherETag(t *testing.T) {
+	b := setup(t)
+	h, path := b.handler(), "/v1/events/"+b.event+"/seatmap"
+	tag := get(t, h, path).Header().Get("ETag")
+	b.sales.put(b.event, false)
+	w := get(t, h, path, "If-None-Match", tag)
+	if w.Code != http.StatusOK || decode[pageJSON](t, w.Body).Mode != "ordinary" {
+		t.Errorf("%d: who polled a hot event must learn that it is ordinary now", w.Code)
+	}
+}
+
 func TestWhoMayWatchWhat(t *testing.T) {
 	b := setup(t)
 	b.sales.put("theatre", false)

@@ -97,6 +97,38 @@ func TestProjectionJudgesAChangeByTheOneBefore(t *testing.T) {
 	}
 }
 
+func TestProjectionRemembersItsLastChanges(t *testing.T) {
+	p := projection{}
+	p.restart(State{N: 1, Map: seatmap.NewMap(8), Areas: map[string]int{}})
+	var early []seatmap.Change
+	for n := int64(2); n <= 5*maxRecent; n++ {
+		p.take(seatmap.Change{N: n, Prev: n - 1})
+		if n == 2*maxRecent {
+			early, _ = p.since(n - 10)
+		}
+	}
+	for _, back := range []int64{0, 1, maxRecent} {
+		got, ok := p.since(p.N - back)
+		if !ok || int64(len(got)) != back || (back > 0 && got[0].Prev != p.N-back) {
+			t.Errorf("since %d ago: %d changes, %v", back, len(got), ok)
+		}
+	}
+	for i, c := range early {
+		if want := int64(2*maxRecent - 9 + i); c.N != want {
+			t.Errorf("a change given out became %d, was %d", c.N, want)
+		}
+	}
+	for _, n := range []int64{0, 3, p.N + 1} {
+		if _, ok := p.since(n); ok {
+			t.Errorf("%d is known", n)
+		}
+	}
+	p.jump(State{N: p.N + 5, Map: seatmap.NewMap(8)}, 0)
+	if _, ok := p.since(p.N - 5); ok {
+		t.Error("changes over a gap are known")
+	}
+}
+
 func TestFramesAreOneObjectOnOneLine(t *testing.T) {
 	sale := &seatmap.Sale{Event: "derby", ChartSHA: "c0ffee", Hot: true}
 	v := newView(State{N: 7, Map: seatmap.Map{0xE4}, Areas: map[string]int{"floor": 2}}, sale, false)

@@ -1,7 +1,9 @@
 package live
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 
 	"seatcast/seatmap"
 )
@@ -12,6 +14,7 @@ type projection struct {
 	State
 	early   map[int64]seatmap.Change // changes that came before their time, by the number they follow
 	pending merge                    // applied, not yet published
+	recent  []seatmap.Change         // applied last, each following the one before; ends at N
 	check   *State                   // a snapshot to be compared with when its number is reached
 	drifted bool                     // a comparison failed; the projection has been mended since
 }
@@ -29,6 +32,10 @@ const (
 
 // maxEarly bounds the changes that wait for one that was lost.
 const maxEarly = 1024
+
+// maxRecent bounds the changes kept for those who ask what they missed: half a
+// minute of a very hot sale.
+const maxRecent = 1024
 
 // take applies a change if it is next. followed counts the early ones whose
 // time has come with it.
@@ -65,7 +72,25 @@ func (p *projection) apply(c *seatmap.Change) {
 	maps.Copy(p.Areas, c.Areas)
 	p.N = c.N
 	p.pending.add(c)
+	p.remember(c)
 	p.compare()
+}
+
+// remember never writes over what since has returned.
+func (p *projection) remember(c *seatmap.Change) {
+	if len(p.recent) == 2*maxRecent {
+		p.recent = append(make([]seatmap.Change, 0, 2*maxRecent), p.recent[maxRecent:]...)
+	}
+	p.recent = append(p.recent, *c)
+}
+
+// since returns the changes after number n, if they are still known.
+func (p *projection) since(n int64) (changes []seatmap.Change, ok bool) {
+	if n == p.N {
+		return nil, true
+	}
+	i, ok := slices.BinarySearchFunc(p.recent, n, func(c seatmap.Change, n int64) int { return cmp.Compare(c.Prev, n) })
+	return p.recent[i:], ok
 }
 
 // forget drops early changes whose time is over.
@@ -85,7 +110,7 @@ func (p *projection) compare() {
 	}
 	if p.check.N == p.N && !p.check.same(&p.State) {
 		p.drifted = true
-		p.State = p.check.clone()
+		p.State, p.recent = p.check.clone(), nil
 	}
 	p.check = nil
 }
@@ -94,7 +119,7 @@ func (p *projection) compare() {
 func (p *projection) jump(to State, at int64) {
 	p.pending.jump(&p.State, &to, at)
 	p.State = to
-	p.check = nil
+	p.check, p.recent = nil, nil
 	p.forget()
 }
 

@@ -2,6 +2,8 @@ package live
 
 import (
 	"time"
+
+	"seatcast/seatmap"
 )
 
 // settle tells watchers what there is to tell, when it is time.
@@ -35,6 +37,15 @@ func (f *follower) flush() {
 	f.to.Publish(f.topic, d.Prev, merged.numbers, encode(d))
 	f.next = time.Now().Add(f.o.Tick)
 	f.o.Metrics.lag.Observe(float64(time.Now().UnixMilli()-d.At) / 1000)
+}
+
+// since returns the changes after number n, if this node still has them; mine
+// is where the projection is.
+func (f *follower) since(n int64) (changes []seatmap.Change, mine int64, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	changes, ok = f.p.since(n)
+	return changes, f.p.N, ok
 }
 
 // position is where the projection is; ok says that there is one.

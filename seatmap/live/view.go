@@ -13,15 +13,13 @@ import (
 // at most once, by who asks first, and shared.
 type view struct {
 	state State
-	chart string
+	sale  *seatmap.Sale
 	stale bool
-	hot   bool
-	event string
 
-	snapshot, body, zipped sync.Once
-	snapshotJSON           []byte
-	bodyJSON               []byte
-	bodyGzip               []byte
+	Snapshot func() []byte // JSON of the snapshot frame
+	Body     func() []byte // JSON of the page
+	Gzip     func() []byte // Body, compressed
+	Stale    func() *view  // the same, said to be what was known last
 }
 
 // page is the body of GET …/seatmap: the snapshot and how to go on from it.
@@ -35,50 +33,47 @@ type page struct {
 
 // newView keeps s, which must not change any more.
 func newView(s State, sale *seatmap.Sale, stale bool) *view {
-	return &view{state: s, chart: sale.ChartSHA, stale: stale, hot: sale.Hot, event: sale.Event}
+	v := &view{state: s, sale: sale, stale: stale}
+	v.Snapshot = sync.OnceValue(func() []byte { return encode(v.frame()) })
+	v.Body = sync.OnceValue(func() []byte { return encode(v.page()) })
+	v.Gzip = sync.OnceValue(func() []byte { return compress(v.Body()) })
+	v.Stale = sync.OnceValue(func() *view { return newView(s, sale, true) })
+	return v
+}
+
+func (v *view) frame() seatmap.Snapshot {
+	return seatmap.Snapshot{N: v.state.N, Chart: v.sale.ChartSHA, Map: v.state.Map, Areas: v.state.Areas}
 }
 
 func (v *view) page() page {
-	p := page{Snapshot: v.frame(), Mode: "ordinary", PollAfterMs: 30_000, Stale: v.stale}
-	if v.hot {
-		live := "/v1/events/" + v.event + "/live"
-		p.Mode, p.Live, p.PollAfterMs = "hot", &live, 2_000
+	p := page{Snapshot: v.frame(), Mode: v.mode(), PollAfterMs: 30_000, Stale: v.stale}
+	if v.sale.Hot {
+		live := "/v1/events/" + v.sale.Event + "/live"
+		p.Live, p.PollAfterMs = &live, 2_000
 	}
 	return p
 }
 
-func (v *view) frame() seatmap.Snapshot {
-	return seatmap.Snapshot{N: v.state.N, Chart: v.chart, Map: v.state.Map, Areas: v.state.Areas}
-}
-
-// Snapshot is the JSON of the snapshot frame.
-func (v *view) Snapshot() []byte {
-	v.snapshot.Do(func() { v.snapshotJSON = encode(v.frame()) })
-	return v.snapshotJSON
-}
-
-// Body is the JSON of the page.
-func (v *view) Body() []byte {
-	v.body.Do(func() { v.bodyJSON = encode(v.page()) })
-	return v.bodyJSON
-}
-
-// Gzip is Body, compressed.
-func (v *view) Gzip() []byte {
-	v.zipped.Do(func() {
-		var b bytes.Buffer
-		z := gzip.NewWriter(&b)
-		_, _ = z.Write(v.Body()) // a Buffer takes everything
-		_ = z.Close()
-		v.bodyGzip = b.Bytes()
-	})
-	return v.bodyGzip
-}
-
-// tag is the ETag of one encoding of the view.
-func (v *view) tag(encoding string) string {
-	if v.stale {
-		encoding = "stale-" + encoding
+func (v *view) mode() string {
+	if v.sale.Hot {
+		return "hot"
 	}
-	return `"` + strconv.FormatInt(v.state.N, 10) + "-" + v.chart[:min(12, len(v.chart))] + "-" + encoding + `"`
+	return "ordinary"
+}
+
+// tag names what Body says: one map may be told in more ways than one.
+func (v *view) tag() string {
+	tag := strconv.FormatInt(v.state.N, 10) + "-" + v.sale.ChartSHA[:min(12, len(v.sale.ChartSHA))] + "-" + v.mode()
+	if v.stale {
+		tag += "-stale"
+	}
+	return tag
+}
+
+func compress(body []byte) []byte {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(body) // a Buffer takes everything
+	_ = z.Close()
+	return b.Bytes()
 }
