@@ -18,7 +18,7 @@
 // tells by Spend and Restore, and through Judge when everything must be made
 // anew. Losing Redis costs comfort, never correctness.
 //
-// The clock is Redis's own: nothing here reads the time of this machine.
+// The clock is Redis's own: no answer depends on the time of this machine.
 //
 //	take ──► held ──extend──► held ──release──► (free)
 //	           │└─until──► (expired) ──lapse──► the map tells
