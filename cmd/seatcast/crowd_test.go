@@ -11,6 +11,7 @@ import (
 )
 
 func TestACrowdBuysTheHouseAndGoesHome(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{terms: seatmap.Terms{
 		Hold: 3 * time.Second, Pay: 20 * time.Second, Cap: time.Minute, Grace: 50 * time.Millisecond, SeatsPerBooking: 4, SeatsPerUser: 4,
 	}})

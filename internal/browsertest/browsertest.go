@@ -5,10 +5,13 @@
 package browsertest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	"image/png"
 	"os"
 	"os/exec"
 	"strings"
@@ -129,6 +132,22 @@ func (p *Page) Console() string {
 	p.told.Lock()
 	defer p.told.Unlock()
 	return strings.Join(p.told.all, "\n")
+}
+
+// Picture is what the window shows now.
+func (p *Page) Picture() image.Image {
+	p.t.Helper()
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	shot, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	picture, err := png.Decode(bytes.NewReader(shot))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return picture
 }
 
 // Click is a click of the mouse at a point of the window.

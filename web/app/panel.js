@@ -32,6 +32,7 @@ export class Panel {
   #hooks;
   #countdown;
   #deadline = '';
+  #wish = null; // what has the focus again when it is there
   #card = CARDS[0][0];
 
   /**
@@ -54,16 +55,23 @@ export class Panel {
     this.draw();
   }
 
-  /** draw shows the cart as it is, and keeps the focus where it was. */
+  /** draw shows the cart as it is. The focus stays where it was, or waits at the head for what it was on. */
   draw() {
     if (!this.state) return;
-    const focus = this.#root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const at = this.#root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
+    const focus = at === 'head' && this.#wish || at;
     const stages = { picking: () => this.#picking(), held: () => this.#held(), paying: () => this.#paying(), sold: () => this.#sold() };
     this.#root.replaceChildren(...stages[this.#cart.stage]());
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute('aria-busy', this.#cart.busy);
-    if (focus) this.#root.querySelector(`[data-key="${CSS.escape(focus)}"]`)?.focus();
+    if (focus) this.#focus(focus);
     this.#arm();
+  }
+
+  #focus(key) {
+    const el = this.#root.querySelector(`[data-key="${CSS.escape(key)}"]:not(:disabled)`);
+    this.#wish = el ? null : key;
+    (el ?? this.#root.querySelector('[data-key=head]')).focus({ preventScroll: true });
   }
 
   /** arm starts the countdown of a stage that has one, and anew when its end has moved. */
@@ -106,7 +114,7 @@ export class Panel {
 
   #picking() {
     const cart = this.#cart;
-    const parts = [h('h2', {}, 'Your seats')];
+    const parts = [head('Your seats')];
     if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, 'Choose seats on the map or in the list. They are yours once you hold them.'));
     parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(i))));
     if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(a))));
@@ -157,7 +165,7 @@ export class Panel {
     const b = cart.booking;
     const more = !b.cap || Date.parse(b.cap) - Date.parse(b.expiresAt) > 1000;
     return [
-      h('div', { class: 'hold' }, h('h2', {}, 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
+      h('div', { class: 'hold' }, head('Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
       this.#lines(), this.#total(),
       h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
         h('label', {}, 'Test card',
@@ -172,7 +180,7 @@ export class Panel {
 
   #paying() {
     return [
-      h('div', { class: 'hold' }, h('h2', {}, 'Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
+      h('div', { class: 'hold' }, head('Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
       this.#lines(), this.#total(),
       h('p', { class: 'soft working' }, 'We are waiting for your bank. Your seats stay yours while it answers; you may leave this page open or come back to it.'),
     ];
@@ -187,12 +195,14 @@ export class Panel {
         : h('dl', {}, ...pair('Section', t.section), ...pair('Row', t.row), ...pair('Seat', t.label)),
       h('footer', {}, h('code', {}, t.id), h('span', { class: 'state' }, { valid: 'Valid', pending: 'Confirming payment…', void: 'Void' }[t.status] ?? t.status)));
     return [
-      h('h2', {}, 'These are yours'),
+      head('These are yours'),
       h('p', { class: 'soft' }, `${this.#money(b.total.amount)} paid. Enjoy the show.`),
       h('div', { class: 'tickets' }, ...(b.tickets ?? []).map(ticket)),
       h('div', { class: 'actions' }, this.#button('Choose more seats', 'again', () => this.#cart.again())),
     ];
   }
 }
+
+const head = (text) => h('h2', { 'data-key': 'head', tabindex: -1 }, text);
 
 const pair = (name, value) => [h('dt', {}, name), h('dd', {}, value)];
