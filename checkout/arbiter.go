@@ -180,7 +180,8 @@ func lose(ctx context.Context, tx pgx.Tx, b *booking, lost *LostError) error {
 	if err := moveBooking(ctx, tx, b.ID, BookingLost); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3::int[], '{}'), lost_areas = coalesce($4::text[], '{}') WHERE id = $1`,
+	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3::int[], '{}'), lost_areas = coalesce($4::text[], '{}'),
+		mirror_due = false WHERE id = $1`, // a basket that was sold and is not any more
 		b.ID, lost.Reason, lost.Seats, lost.Areas)
 	return err
 }
@@ -271,11 +272,12 @@ func takeSeats(ctx context.Context, tx pgx.Tx, b *booking) error {
 }
 
 // lockSeats locks the seats of a booking in ascending order and returns those
-// that cannot be had.
+// that cannot be had. Materialized, or only the available ones would be locked
+// and one that is just coming back would not be waited for.
 func lockSeats(ctx context.Context, tx pgx.Tx, b *booking) (gone []int, err error) {
-	rows, err := tx.Query(ctx, `SELECT i FROM (
+	rows, err := tx.Query(ctx, `WITH locked AS MATERIALIZED (
 			SELECT i, status FROM seats WHERE event_id = $1 AND i = ANY($2) ORDER BY i FOR UPDATE
-		) locked WHERE status = 'available'`, b.Event, b.Seats)
+		) SELECT i FROM locked WHERE status = 'available'`, b.Event, b.Seats)
 	if err != nil {
 		return nil, err
 	}

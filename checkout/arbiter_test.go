@@ -86,6 +86,37 @@ func TestArbiterRefusesASeatThatWasClosed(t *testing.T) {
 	}
 }
 
+// A refused capture is giving the seat back at this very moment: who wants it
+// waits for that and has it.
+func TestASeatThatIsComingBackIsWaitedFor(t *testing.T) {
+	h := setup(t)
+	h.pay(h.hold("ada", []int{1}, 0), "ada", sandbox.CardRefused)
+	tx, err := h.pool.Begin(t.Context())
+	must(t, err)
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }() // after the commit it changes nothing
+	_, err = tx.Exec(t.Context(), `UPDATE seats SET status = 'available', booking_id = NULL WHERE i = 1`)
+	must(t, err)
+	_, err = tx.Exec(t.Context(), `UPDATE tickets SET state = 'void'`)
+	must(t, err)
+
+	var g errgroup.Group
+	var r reply
+	id := h.hold("bob", []int{1}, 0)
+	g.Go(func() error {
+		return h.try(http.MethodPost, "/bookings/"+id+"/payment", "bob", map[string]string{"paymentMethod": sandbox.CardApprove}, &r)
+	})
+	h.eventually(func() (string, bool) {
+		over := ask[bool](h, `SELECT EXISTS (SELECT FROM bookings WHERE id = $1 AND state <> 'paying')`, id)
+		n := ask[int](h, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		return "nobody waits for the seat", n > 0 || over
+	})
+	must(t, tx.Commit(t.Context()))
+	must(t, g.Wait())
+	if r.State != "sold" {
+		t.Errorf("it is told %+v", r)
+	}
+}
+
 func TestOverlappingBookingsSellEverySeatOnceForItsPrice(t *testing.T) {
 	h := setup(t)
 	h.run(h.desk.Run, h.sandbox.Run)

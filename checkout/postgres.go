@@ -356,9 +356,9 @@ func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, 
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `
 		SELECT id FROM (
-			SELECT id FROM bookings WHERE state IN ('held', 'paying') AND deadline <= clock_timestamp()
+			SELECT id FROM bookings WHERE state IN ('held', 'paying') AND deadline <= now()
 			UNION
-			SELECT booking_id FROM attempts WHERE state = 'created' AND NOT void_due AND asked_at <= clock_timestamp() - $1::interval
+			SELECT booking_id FROM attempts WHERE state = 'created' AND NOT void_due AND asked_at <= now() - $1::interval
 		) overdue ORDER BY random() LIMIT 500`, askAfter)
 	if err != nil {
 		return nil, said("look for overdue bookings", err)
@@ -374,7 +374,7 @@ func (s *Store) ending(ctx context.Context, ahead time.Duration) ([]*booking, er
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `
 		SELECT `+bookingColumns+` FROM bookings
-		WHERE state = 'paying' AND deadline < cap_at AND deadline > clock_timestamp() AND deadline <= clock_timestamp() + $1::interval
+		WHERE state = 'paying' AND deadline < cap_at AND deadline > now() AND deadline <= now() + $1::interval
 		ORDER BY deadline LIMIT 500`, ahead)
 	if err != nil {
 		return nil, said("look for holds that end", err)

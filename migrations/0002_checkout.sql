@@ -21,8 +21,9 @@ CREATE TABLE bookings (
     created_at    timestamptz NOT NULL DEFAULT now(),
     updated_at    timestamptz NOT NULL DEFAULT now()
 );
-CREATE INDEX bookings_open ON bookings (event_id, deadline) WHERE state IN ('held', 'paying');
+CREATE INDEX bookings_open ON bookings (deadline) WHERE state IN ('held', 'paying');
 CREATE INDEX bookings_mirror_due ON bookings (event_id) WHERE mirror_due;
+ALTER TABLE seats ADD FOREIGN KEY (booking_id) REFERENCES bookings;
 
 -- One try at paying a booking.
 CREATE TABLE attempts (
@@ -56,10 +57,12 @@ CREATE TABLE tickets (
     user_id    text NOT NULL,
     i          int,  -- the seat, or
     area       text, -- the area
-    price      bigint NOT NULL,
+    price      bigint NOT NULL CHECK (price >= 0), -- minor units
     state      text NOT NULL DEFAULT 'live' CHECK (state IN ('live', 'void')),
     created_at timestamptz NOT NULL DEFAULT now(),
-    CHECK ((i IS NULL) <> (area IS NULL))
+    CHECK ((i IS NULL) <> (area IS NULL)),
+    FOREIGN KEY (event_id, i) REFERENCES seats,
+    FOREIGN KEY (event_id, area) REFERENCES areas
 );
 -- The second guard, independent of the first: one live ticket a seat.
 CREATE UNIQUE INDEX tickets_one_a_seat ON tickets (event_id, i) WHERE state = 'live';
@@ -92,7 +95,7 @@ CREATE TABLE sandbox_payments (
     id              text PRIMARY KEY,
     idempotency_key text NOT NULL UNIQUE,
     currency        text NOT NULL,
-    amount          bigint NOT NULL,
+    amount          bigint NOT NULL CHECK (amount >= 0),
     card            text NOT NULL,
     state           text NOT NULL CHECK (state IN ('processing', 'authorized', 'captured', 'failed', 'voided', 'refused')),
     reason          text NOT NULL DEFAULT '',
@@ -113,4 +116,5 @@ CREATE TABLE sandbox_webhooks (
 CREATE INDEX sandbox_webhooks_due ON sandbox_webhooks (due_at) WHERE sent_at IS NULL;
 
 -- +goose Down
+ALTER TABLE seats DROP CONSTRAINT seats_booking_id_fkey;
 DROP TABLE sandbox_webhooks, sandbox_payments, webhook_inbox, buyers, tickets, attempts, bookings;
