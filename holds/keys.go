@@ -25,15 +25,18 @@ func takeArgs(r TakeRequest) ([]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := make(pack, 0, 160+len(r.Quote)+24*len(r.Seats))
+	p := make(pack, 0, 160+len(r.Quote)+64*len(r.Seats))
 	p = p.text(r.User)
-	p = p.number((r.Terms.Hold + r.Terms.Grace).Milliseconds())
-	p = p.number((r.Terms.Cap + r.Terms.Grace).Milliseconds())
+	p = p.number(r.hold().Milliseconds())
+	p = p.number(r.most().Milliseconds())
 	p = p.number(int64(r.Terms.SeatsPerUser))
 	p = p.text(r.Hash).text(string(r.Quote)).text(areas).text(writeSeats(r.Seats))
-	p = p.array(2 * len(r.Seats))
+	p = p.array(len(r.Seats))
 	for _, i := range r.Seats {
-		p = p.text(strconv.Itoa(i)).text(spot(i))
+		p = p.text(strconv.Itoa(i))
+	}
+	for _, i := range r.Seats {
+		p = p.text("SET").text("u2").text(spot(i)).text("1")
 	}
 	return []any{r.Token, []byte(p)}, nil
 }
@@ -42,6 +45,9 @@ func takeArgs(r TakeRequest) ([]any, error) {
 type pack []byte
 
 func (p pack) text(s string) pack {
+	if len(s) < 32 {
+		return append(append(p, 0xa0|byte(len(s))), s...)
+	}
 	p = append(p, 0xdb)
 	p = binary.BigEndian.AppendUint32(p, uint32(len(s)))
 	return append(p, s...)

@@ -24,7 +24,8 @@ if last and tonumber(redis.call('GET', reset) or 0) > position then return {'don
 
 local us, ms = clock()
 local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
-local n = math.max(last or 0, position, us, newest and string.match(newest[1], '^%d+') or 0) + 1
+local before = last or newest and string.match(newest[1], '^%d+') or '0'
+local n = math.max(before, position, us) + 1
 
 -- Seats: the truth wins over marks, live holds win over silence.
 local mark, drop, holders, states = {}, {}, {}, {}
@@ -104,7 +105,7 @@ local left = {unpack(ARGV, 9 * bookings + 4)}
 many(left, 'HSET', areas)
 
 local id = string.format('%d', n)
-local change = '{"n":' .. id .. ',"prev":' .. (last or '0') .. ',"at":' .. ms .. ',"reset":true}'
+local change = '{"n":' .. id .. ',"prev":' .. before .. ',"at":' .. ms .. ',"reset":true}'
 redis.call('XADD', log, 'MINID', '~', string.format('%d', us - 120000000), id, 'c', change)
 redis.call('SET', reset, id)
 redis.call('SET', seq, id)

@@ -200,6 +200,26 @@ func TestAWarmRebuildKeepsEveryLiveHold(t *testing.T) {
 	h.unchanged("a rebuild from the same position", func() { h.must(h.store.Rebuild(t.Context(), h.event, position)) })
 }
 
+func TestAnEventWhoseNumberIsDeletedIsRebuiltWhereItStands(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	ann := h.takes("ann", 3, 4)
+	ahead := time.Now().Add(time.Hour).UnixMicro()
+	h.must(h.store.Rebuild(t.Context(), h.event, ahead))
+	h.must(h.rdb.Del(t.Context(), seatmap.SeqKey(h.event), seatmap.ResetKey(h.event), seatmap.MapKey(h.event)).Err())
+	if _, err := h.store.Take(t.Context(), h.asks("bob", 4)); !errors.As(err, new(*holds.TakenError)) {
+		t.Errorf("a seat held all the time: %v", err)
+	}
+	if last := h.log()[3]; !last.Reset || last.N != ahead+2 {
+		t.Errorf("numbers go on with %+v, want %d", last, ahead+2)
+	}
+	if got, err := h.store.Basket(t.Context(), h.event, ann.Token); err != nil || got.State != seatmap.BasketHeld || got.Lost != nil {
+		t.Errorf("ann has %+v %v", got, err)
+	}
+	h.sound()
+	h.told()
+}
+
 func TestARebuildGivesNothingBackTwice(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"seatcast/seatmap"
 )
@@ -53,7 +54,7 @@ func (s *Store) take(ctx context.Context, r TakeRequest) (b seatmap.Basket, fres
 	case "held":
 		s.publish(ctx, r.Event, answer.text(0))
 		s.lately.taken(r.Event, r.Seats)
-		b, err = r.basket(answer.rest[1:])
+		b, err = r.basket(answer.rest[1])
 		return b, true, err
 	case "same":
 		b, err = r.repeated(answer.rest)
@@ -76,25 +77,37 @@ func (s *Store) taken(r TakeRequest, gone []int) error {
 	return &TakenError{Seats: gone}
 }
 
-// basket is what r has become; times are first, until and cap.
-func (r TakeRequest) basket(times []any) (b seatmap.Basket, err error) {
+// basket is what r has become when it was first held.
+func (r TakeRequest) basket(first any) (b seatmap.Basket, err error) {
 	b = seatmap.Basket{Event: r.Event, Token: r.Token, User: r.User, Seats: r.Seats, Areas: r.Areas,
 		Quote: r.Quote, Hash: r.Hash, State: seatmap.BasketHeld}
-	if b.First, err = millis(times[0]); err != nil {
-		return b, err
-	}
-	if b.Until, err = millis(times[1]); err != nil {
-		return b, err
-	}
-	b.Cap, err = millis(times[2])
+	b.First, err = millis(first)
+	b.Cap = b.First.Add(r.most())
+	b.Until = b.First.Add(min(r.hold(), r.most()))
 	return b, err
+}
+
+// hold and most are how long a basket lasts and how long at most, as Redis is
+// told them: in whole milliseconds, grace included.
+func (r TakeRequest) hold() time.Duration {
+	return (r.Terms.Hold + r.Terms.Grace).Truncate(time.Millisecond)
+}
+
+func (r TakeRequest) most() time.Duration {
+	return (r.Terms.Cap + r.Terms.Grace).Truncate(time.Millisecond)
 }
 
 // repeated is the basket r became when it was asked for the first time: its
 // times, seats, areas and quote.
 func (r TakeRequest) repeated(fields []any) (seatmap.Basket, error) {
-	b, err := r.basket(fields)
+	b, err := r.basket(fields[0])
 	if err != nil {
+		return b, err
+	}
+	if b.Until, err = millis(fields[1]); err != nil {
+		return b, err
+	}
+	if b.Cap, err = millis(fields[2]); err != nil {
 		return b, err
 	}
 	rest := texts(fields[3:])

@@ -13,8 +13,8 @@
 --            costs less for every argument less: account, how long to hold and how
 --            long at most in ms, seats an account may hold, hash of the request,
 --            quote, places by area as JSON ({} for none), seats with commas between,
---            and an array of each seat and its place in the map as BITFIELD names it
--- Returns    {held, change, first, until, cap}: change is empty when no seat was asked for
+--            an array of the seats, and the four words each of them is to BITFIELD
+-- Returns    {held, change, first}: change is empty when no seat was asked for
 --            {same, first, until, cap, seats, areas, quote}: this token's live basket, nothing changed
 --            {taken, k…}: the k-th seats asked for; {area, name} {cap} {reused} {over} {foreign} {cold}: nothing changed
 
@@ -43,7 +43,7 @@ end
 if gone then return gone end
 
 local map, held, log, user, areas = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
-local account, hold, most, limit, hash, quote, places, seats, spots = cmsgpack.unpack(ARGV[2])
+local rest, account, hold, most, limit, hash, quote, places, seats, each = cmsgpack.unpack_limit(ARGV[2], 9, 0)
 if places ~= '{}' then
   for area, quantity in pairs(cjson.decode(places)) do
     if tonumber(redis.call('HGET', areas, area) or 0) < quantity then return {'area', area} end
@@ -61,13 +61,11 @@ local till, cap = string.format('%d', ends), string.format('%d', first + most)
 local change = ''
 
 if #got > 1 then
-  local bits, index = {}, {}
-  for k = 1, #spots, 2 do
-    local b = 2 * k - 2
-    bits[b + 1], bits[b + 2], bits[b + 3], bits[b + 4] = 'SET', 'u2', spots[k + 1], '1'
-    index[k], index[k + 1] = till, spots[k]
+  local index = {}
+  for k = 1, #each do
+    index[2 * k - 1], index[2 * k] = till, each[k]
   end
-  redis.call('BITFIELD', map, unpack(bits))
+  redis.call('BITFIELD', map, select(2, cmsgpack.unpack_limit(ARGV[2], 4 * #each, rest)))
   for k = 8, #KEYS do
     redis.call('SET', KEYS[k], token, 'PXAT', till)
   end
@@ -80,4 +78,4 @@ end
 redis.call('HSET', basket, 'user', account, 'seats', seats, 'areas', places, 'quote', quote, 'hash', hash,
   'first', ms, 'until', till, 'cap', cap, 'state', 'held')
 redis.call('PEXPIREAT', basket, string.format('%d', ends + 600000))
-return {'held', change, ms, till, cap}
+return {'held', change, ms}
