@@ -84,9 +84,9 @@ func New(o Options) *Hub {
 // Publish gives everybody who watches topic a delta: one JSON object that
 // takes any watcher with a number in [prev, n) to n, where n is the last of
 // numbers. numbers are all it merged, ascending. It is dropped when the topic
-// is already at n; when it does not follow the last one, who lacks what lies
-// between gets a snapshot. Publish never blocks; data and numbers are the
-// hub's from now on.
+// is already at n; when prev is not the number of the last one, watchers that
+// miss what lies between get a snapshot. Publish never blocks; data and
+// numbers are the hub's from now on.
 func (h *Hub) Publish(topic string, prev int64, numbers []int64, data []byte) {
 	if len(numbers) == 0 {
 		return

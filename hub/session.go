@@ -103,7 +103,7 @@ func (s *session) run(ctx context.Context) Code {
 	for {
 		pause, err := s.pump(ctx)
 		if err != nil {
-			return s.code(err)
+			return codeOf(err)
 		}
 		if pause > 0 {
 			again.Reset(pause)
@@ -119,14 +119,15 @@ func (s *session) run(ctx context.Context) Code {
 		case <-again.C:
 		case <-beat.C:
 			if err := s.beat(); err != nil {
-				return s.code(err)
+				return codeOf(err)
 			}
 			beat.Reset(between(o.Beat*3/4, o.Beat*5/4))
 		}
 	}
 }
 
-func (s *session) code(err error) Code {
+// codeOf says why a session whose loop ended with err is over.
+func codeOf(err error) Code {
 	var c Code
 	switch {
 	case errors.As(err, &c):

@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -23,7 +24,7 @@ func ParseKey(text string) (*Key, error) {
 	raw, err := decodeBase64(encoded)
 	switch {
 	case kind != "hs256" && kind != "ed25519":
-		return nil, fmt.Errorf("web: a session key starts with hs256: or ed25519:")
+		return nil, errors.New("web: a session key is hs256:<base64> or ed25519:<base64>")
 	case err != nil:
 		return nil, fmt.Errorf("web: the key after %q is not base64", kind+":")
 	case kind == "hs256" && len(raw) >= 32:

@@ -63,7 +63,7 @@ func readApp(from fs.FS) (map[string]*asset, string) {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(all, "%s %d\n%s", name, len(body), body)
+		all.Write(fmt.Appendf(nil, "%s %d\n%s", name, len(body), body))
 		files[path.Base(name)] = newAsset(path.Base(name), body)
 		return nil
 	})

@@ -283,7 +283,7 @@ func (f *follower) jump(ctx context.Context) {
 // and starts over.
 func (f *follower) rebuild(ctx context.Context, why string) {
 	mine, _, _ := f.position()
-	if err := f.o.Maps.rebuild.Rebuild(ctx, f.event, mine); err != nil {
+	if err := f.o.Maps.rebuilder.Rebuild(ctx, f.event, mine); err != nil {
 		if ctx.Err() == nil {
 			f.log.ErrorContext(ctx, "rebuild failed; it is tried again", "position", mine, "err", err)
 		}

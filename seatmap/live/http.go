@@ -119,7 +119,7 @@ func (a *API) lapse(ctx context.Context, sale *seatmap.Sale) error {
 	if sale.Hot {
 		return nil
 	}
-	if err := a.feed.o.Maps.rebuild.Lapse(ctx, sale.Event); err != nil {
+	if err := a.feed.o.Maps.rebuilder.Lapse(ctx, sale.Event); err != nil {
 		return fmt.Errorf("lapse %s: %w: %w", sale.Event, ErrStore, err)
 	}
 	return nil

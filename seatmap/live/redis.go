@@ -21,13 +21,13 @@ var snapshotScript = redis.NewScript(snapshotSource)
 
 // Maps reads the maps of events in Redis.
 type Maps struct {
-	rdb     redis.UniversalClient
-	rebuild Rebuilder
+	rdb       redis.UniversalClient
+	rebuilder Rebuilder
 }
 
 // NewMaps returns a reader of rdb that has cold events rebuilt.
-func NewMaps(rdb redis.UniversalClient, rebuild Rebuilder) *Maps {
-	return &Maps{rdb: rdb, rebuild: rebuild}
+func NewMaps(rdb redis.UniversalClient, rebuilder Rebuilder) *Maps {
+	return &Maps{rdb: rdb, rebuilder: rebuilder}
 }
 
 // Snapshot returns the state of an event now; a cold one is rebuilt first.
@@ -36,7 +36,7 @@ func (m *Maps) Snapshot(ctx context.Context, event string) (State, error) {
 	if !errors.Is(err, ErrCold) {
 		return s, err
 	}
-	if err := m.rebuild.Rebuild(ctx, event, 0); err != nil {
+	if err := m.rebuilder.Rebuild(ctx, event, 0); err != nil {
 		return State{}, fmt.Errorf("rebuild %s: %w: %w", event, ErrStore, err)
 	}
 	return m.Read(ctx, event)

@@ -171,22 +171,21 @@ function opening(event, panel) {
   if (event.open) return;
   const banner = $('banner');
   banner.hidden = false;
-  const closed = Date.parse(event.opensAt) <= clock.now();
-  if (closed) {
-    banner.textContent = 'This event is not on sale.';
-    return;
-  }
-  const ask = async () => {
+  const ask = async (pause) => {
     const fresh = await api.get(`/v1/events/${encodeURIComponent(event.id)}`).catch(() => event);
     Object.assign(event, { open: fresh.open, opensAt: fresh.opensAt });
-    if (!event.open) return setTimeout(ask, 2000 + Math.random() * 2000);
+    if (!event.open) return setTimeout(ask, pause * (1 + Math.random()), pause);
     banner.hidden = true;
     note('The sale is open.', 'good');
     panel.draw();
   };
+  if (Date.parse(event.opensAt) <= clock.now()) { // whoever sells it opens it by hand, or never
+    banner.textContent = 'This event is not on sale.';
+    return ask(15000);
+  }
   new Countdown(clock, (left) => {
     banner.textContent = left > 3600000 ? `On sale ${when(event.opensAt, event.zone)}` : `The sale opens in ${mmss(left)}`;
-    if (left === 0) ask();
+    if (left === 0) ask(2000);
   }).until(Date.parse(event.opensAt));
 }
 

@@ -16,7 +16,7 @@ const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
  * @property {() => void} heard something arrived: what is shown is as of now
  */
 
-/** Feed keeps a Sink at the truth until it is stopped. */
+/** Feed keeps a Sink at the truth for as long as the page lives. */
 export class Feed {
   #path;
   #api;
@@ -27,7 +27,7 @@ export class Feed {
   #floor = 0; // no snapshot below it is accepted; only a reset lowers it
   #resuming = false;
   #source = null;
-  #timers = { poll: 0, open: 0, watch: 0 };
+  #timers = { poll: 0, open: 0 };
   #failures = 0;
   #turn = 0; // an answer of an earlier turn comes too late
   #last = 0; // when something was heard, by the device's clock
@@ -51,15 +51,9 @@ export class Feed {
     this.#sink.mode('connecting');
     if (stream) this.#open();
     else this.#poll();
-    this.#timers.watch = setInterval(() => this.#watch(), 5000);
+    setInterval(() => this.#watch(), 5000);
     addEventListener('online', () => (this.#source ? this.#again(0) : this.#descend()));
     document.addEventListener('visibilitychange', () => document.hidden || this.#watch());
-  }
-
-  /** stop ends the feed. */
-  stop() {
-    this.#close();
-    clearInterval(this.#timers.watch);
   }
 
   #close() {
