@@ -86,11 +86,11 @@ var DefaultTerms = seatmap.Terms{
 }
 
 // Outcomes of the store. An unknown event is seatmap.ErrNoEvent, everything
-// wrong with a chart or a new event is seatmap.Faults.
+// wrong with a chart or a new event is seatmap.Faults, a Postgres that does not
+// answer seatmap.ErrUnavailable.
 var (
 	ErrNoChart     = errors.New("catalog: no such chart")
 	ErrEventExists = errors.New("catalog: an event of that id exists") // nothing was created
-	ErrUnavailable = errors.New("catalog: Postgres does not answer")
 )
 
 var eventID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)

@@ -163,7 +163,7 @@ func problem(err error) error {
 	case errors.Is(err, ErrNoChart):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_chart",
 			Detail: "no chart has this SHA-256: read the event again, its chart may have changed"}
-	case errors.Is(err, ErrUnavailable):
+	case errors.Is(err, seatmap.ErrUnavailable):
 		return &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
 			Detail: "the catalog does not answer right now; try again", RetryAfter: time.Second}
 	default:

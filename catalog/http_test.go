@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -191,5 +192,8 @@ func TestWithoutPostgresTheCatalogAsksToComeBack(t *testing.T) {
 	r := s.get(t, "/v1/events/late-session")
 	if r.StatusCode != http.StatusServiceUnavailable || r.Header.Get("Retry-After") != "1" {
 		t.Errorf("%d, Retry-After %q: %s", r.StatusCode, r.Header.Get("Retry-After"), body(t, r))
+	}
+	if _, err := s.Sale(t.Context(), "late-session"); !errors.Is(err, seatmap.ErrUnavailable) {
+		t.Errorf("who sells is told %v, want seatmap.ErrUnavailable", err)
 	}
 }

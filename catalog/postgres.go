@@ -293,7 +293,7 @@ func translate(err error) error {
 	case errors.Is(err, pgx.ErrNoRows):
 		return seatmap.ErrNoEvent
 	case silent(err):
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", seatmap.ErrUnavailable, err)
 	default:
 		return err
 	}

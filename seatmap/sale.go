@@ -37,7 +37,8 @@ type Terms struct {
 // ErrNoEvent is the answer of Sales to an id it does not know.
 var ErrNoEvent = errors.New("seatmap: no such event")
 
-// Sales finds events. A cached answer is at most a second old.
+// Sales finds events. A cached answer is at most a second old. A store that
+// does not answer, and has no older answer, is ErrUnavailable.
 type Sales interface {
 	// Sale returns the event, or ErrNoEvent.
 	Sale(ctx context.Context, event string) (*Sale, error)
