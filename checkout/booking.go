@@ -186,7 +186,7 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 	return a, nil
 }
 
-// askOpen asks about every attempt of a booking that awaits word and has not
+// askOpen brings on every attempt of a booking that is not over and has not
 // been asked about for so long. An error means that some outcome is unknown.
 func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) error {
 	b, err := d.store.booking(ctx, id)
@@ -199,19 +199,32 @@ func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) erro
 	}
 	var unknown error
 	for _, a := range all {
-		if !a.awaitsWord() || b.Now.Sub(a.Asked) < after {
+		if !a.open() || b.Now.Sub(a.Asked) < after {
 			continue
 		}
 		if err := d.store.asked(ctx, a.ID); err != nil {
 			return err
 		}
-		unknown = errors.Join(unknown, d.ask(ctx, a))
+		unknown = errors.Join(unknown, d.finish(ctx, a))
 	}
 	return unknown
 }
 
-func (a *attempt) awaitsWord() bool {
-	return (a.State == AttemptCreated || a.State == AttemptCapturing) && !a.VoidDue
+// open says that something of an attempt is still to come.
+func (a *attempt) open() bool {
+	return a.State == AttemptCreated || a.State == AttemptAuthorized || a.State == AttemptCapturing
+}
+
+// finish does what an open attempt waits for, whether a job does so too or was
+// lost.
+func (d *Desk) finish(ctx context.Context, a *attempt) error {
+	switch {
+	case a.VoidDue:
+		return d.void(ctx, a.ID)
+	case a.State == AttemptCapturing:
+		return d.capture(ctx, a.ID)
+	}
+	return d.ask(ctx, a)
 }
 
 // Cancel gives a booking back. A payment under way is stopped at the provider

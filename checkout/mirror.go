@@ -31,7 +31,9 @@ func (s *Store) underLock(ctx context.Context, event string, work func(context.C
 		return work(ctx, tx)
 	}
 	return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d`, lockWait.Milliseconds()))
+		// What a crash loses of these commits is told again, so the lock is not
+		// kept for a disk or a standby.
+		_, err := tx.Exec(ctx, fmt.Sprintf(`SET LOCAL lock_timeout = %d; SET LOCAL synchronous_commit = off`, lockWait.Milliseconds()))
 		if err != nil {
 			return err
 		}

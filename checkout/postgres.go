@@ -348,8 +348,8 @@ func (s *Store) asked(ctx context.Context, id string) error {
 	return said("note question about "+id, err)
 }
 
-// overdue returns the bookings that need the reconciler: an attempt without a
-// verdict for too long, or a deadline that is behind. Of very many it returns
+// overdue returns the bookings that need the reconciler: an attempt that has
+// been open for too long without word, or a deadline that is behind. Of very many it returns
 // any, so that those that stay overdue keep no others waiting.
 func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, error) {
 	ctx, cancel := patient(ctx)
@@ -358,7 +358,7 @@ func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, 
 		SELECT id FROM (
 			SELECT id FROM bookings WHERE state IN ('held', 'paying') AND deadline <= now()
 			UNION
-			SELECT booking_id FROM attempts WHERE state = 'created' AND NOT void_due AND asked_at <= now() - $1::interval
+			SELECT booking_id FROM attempts WHERE state IN ('created', 'authorized', 'capturing') AND asked_at <= now() - $1::interval
 		) overdue ORDER BY random() LIMIT 500`, askAfter)
 	if err != nil {
 		return nil, said("look for overdue bookings", err)

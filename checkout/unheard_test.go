@@ -44,27 +44,44 @@ func TestAnOldDeclineTakesNoSaleBack(t *testing.T) {
 	id := h.hold("ada", []int{1}, 0)
 	h.pay(id, "ada", sandbox.CardDecline)
 	payment := ask[string](h, `UPDATE sandbox_payments SET state = 'authorized' RETURNING id`)
-	word := func(event, kind string) {
-		t.Helper()
-		body := fmt.Sprintf(`{"id":%q,"type":"payment.%s","payment":%q}`, event, kind, payment)
-		if status := h.notify(body); status != http.StatusNoContent {
-			t.Fatalf("webhook answered %d", status)
-		}
-	}
-	word("evt_2", "authorized")
+	h.word("evt_2", "authorized", payment)
 	h.becomes(id, "sold")
 	p.get = func(ctx context.Context, id string) (checkout.Payment, error) {
 		old, err := p.Provider.Get(ctx, id)
 		old.State = checkout.PaymentFailed
 		return old, err
 	}
-	word("evt_1", "failed")
+	h.word("evt_1", "failed", payment)
 	if r := h.get(id, "ada"); r.State != "sold" {
 		t.Errorf("the booking is %s", r.State)
 	}
 	h.run(h.desk.Run)
 	h.quietens()
 	h.sound()
+}
+
+// Jobs are fast; what makes sure is that every open attempt is looked at.
+func TestMoneyMovesThoughItsJobIsLost(t *testing.T) {
+	h := setup(t, asking(20*time.Millisecond))
+	sold, lost := h.hold("ada", []int{1}, 0), h.hold("bob", []int{1}, 0)
+	h.pay(sold, "ada", sandbox.CardApprove)
+	h.pay(lost, "bob", sandbox.CardApprove)
+	h.exec(`DELETE FROM river_job`)
+	h.run(h.desk.Run)
+	h.quietens()
+	if got := h.ledger(); got["captured"] != 1 || got["voided"] != 1 {
+		t.Errorf("money: %v", got)
+	}
+	h.sound()
+}
+
+// word tells of a payment as the sandbox does, and wants it taken in.
+func (h *house) word(event, state, payment string) {
+	h.t.Helper()
+	body := fmt.Sprintf(`{"id":%q,"type":"payment.%s","payment":%q}`, event, state, payment)
+	if status := h.notify(body); status != http.StatusNoContent {
+		h.t.Fatalf("webhook answered %d", status)
+	}
 }
 
 // Extending a hold needs nothing of the provider: it does not wait for a job
