@@ -54,7 +54,7 @@ func newFollower(o *FeedOptions, event string, to Broadcaster) *follower {
 
 // run follows the event until ctx ends.
 func (f *follower) run(ctx context.Context) error {
-	stop, err := f.o.Ear.listen(f.event, f.hear)
+	stop, err := f.o.Ear.listen(ctx, f.event, f.hear)
 	if err != nil {
 		return err
 	}

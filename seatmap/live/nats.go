@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
@@ -86,9 +87,13 @@ type Ear struct {
 // NewEar returns an Ear on nc, a connection that does nothing else.
 func NewEar(nc *nats.Conn, m *Metrics) *Ear { return &Ear{nc: nc, m: m} }
 
+// listenPatience bounds the wait for a server to know of a subscription.
+const listenPatience = time.Second
+
 // listen calls hear with every change said of an event, in the order they
-// arrive, until stop is called. hear must not block.
-func (e *Ear) listen(event string, hear func(seatmap.Change)) (stop func() error, err error) {
+// arrive, until stop is called. hear must not block. When listen returns, the
+// server knows of it, if there is one: a map read from then on misses nothing.
+func (e *Ear) listen(ctx context.Context, event string, hear func(seatmap.Change)) (stop func() error, err error) {
 	sub, err := e.nc.Subscribe(subject(event), func(msg *nats.Msg) {
 		var c seatmap.Change
 		if json.Unmarshal(msg.Data, &c) != nil || c.N == 0 {
@@ -99,6 +104,11 @@ func (e *Ear) listen(event string, hear func(seatmap.Change)) (stop func() error
 	})
 	if err != nil {
 		return nil, fmt.Errorf("subscribe to changes of %s: %w", event, err)
+	}
+	if e.nc.IsConnected() {
+		ctx, cancel := context.WithTimeout(ctx, listenPatience)
+		defer cancel()
+		_ = e.nc.FlushWithContext(ctx) // what is missed meanwhile is repaired, only later
 	}
 	return sub.Unsubscribe, nil
 }
