@@ -160,6 +160,9 @@ type Holds interface {
 	Spend(ctx context.Context, event string, m seatmap.Marks) error
 	// Restore marks seats available again.
 	Restore(ctx context.Context, event string, m seatmap.Marks) error
+	// Shown is the map of an event and the places left, as everybody sees
+	// them; nil while there is none.
+	Shown(ctx context.Context, event string) (seatmap.Map, map[string]int, error)
 }
 
 // Provider moves money. Every method may be repeated. An error means that the
@@ -281,6 +284,7 @@ type Options struct {
 	ExtendAhead time.Duration // a hold under an open payment is extended when so little of it is left; 45 s
 	ExtendBy    time.Duration // by so much, grace on top; 60 s
 	Every       time.Duration // how often a worker looks for what others left undone; 1 s
+	AuditEvery  time.Duration // how often one compares what Redis shows with the books; 30 s
 }
 
 // Desk is where bookings are paid. Any number of processes may run one over
@@ -294,7 +298,7 @@ type Desk struct {
 	log       *slog.Logger
 	turns     turns
 
-	askAfter, extendAhead, extendBy, every time.Duration
+	askAfter, extendAhead, extendBy, every, auditEvery time.Duration
 }
 
 // New returns a desk. It does no I/O; Run does what happens without a request.
@@ -310,6 +314,7 @@ func New(o Options) (*Desk, error) {
 		extendAhead: orElse(o.ExtendAhead, 45*time.Second),
 		extendBy:    orElse(o.ExtendBy, time.Minute),
 		every:       orElse(o.Every, time.Second),
+		auditEvery:  orElse(o.AuditEvery, 30*time.Second),
 	}
 	if d.log == nil {
 		d.log = slog.Default()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -446,6 +447,27 @@ func (f *fakeHolds) mark(m seatmap.Marks, sold bool) {
 		b.State = seatmap.BasketSold
 		f.baskets[token] = b
 	}
+}
+
+func (f *fakeHolds) Shown(context.Context, string) (seatmap.Map, map[string]int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	m, left := seatmap.NewMap(40), map[string]int{"floor": 10}
+	for seat, sold := range f.sold {
+		if sold {
+			m.Set(seat, seatmap.Sold)
+		}
+	}
+	maps.Copy(left, f.left)
+	return m, left, nil
+}
+
+// forget makes the gate show other than it was told.
+func (f *fakeHolds) forget(seat int, floor int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sold[seat] = !f.sold[seat]
+	f.left["floor"] = floor
 }
 
 func (f *fakeHolds) shows(seat int) bool {

@@ -148,9 +148,13 @@ func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[reconcileArgs]) error {
 		return d.reconcile(ctx, job.Args.Booking)
 	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[auditArgs]) error {
+		return d.audit(ctx)
+	}))
 	queue, err := river.NewClient(riverpgxv5.New(d.store.pool), &river.Config{
 		Queues:                      map[string]river.QueueConfig{jobQueue: {MaxWorkers: jobWorkers}},
 		Workers:                     workers,
+		PeriodicJobs:                d.audits(),
 		Logger:                      d.log,
 		JobTimeout:                  jobTimeout,
 		RescueStuckJobsAfter:        rescueAfter,

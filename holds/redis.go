@@ -241,6 +241,31 @@ func (s *Store) numbers(ctx context.Context, event string) (last, reset int64, e
 	return last, reset, nil
 }
 
+// Shown returns the map of an event and the places left as they were announced
+// last; nil when the event is cold.
+func (s *Store) Shown(ctx context.Context, event string) (seatmap.Map, map[string]int, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	var bits *redis.StringCmd
+	var areas *redis.MapStringStringCmd
+	_, err := s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.Get(ctx, seatmap.SeqKey(event))
+		bits, areas = p.Get(ctx, seatmap.MapKey(event)), p.HGetAll(ctx, seatmap.AreasKey(event))
+		return nil
+	})
+	if errors.Is(err, redis.Nil) {
+		return nil, nil, nil
+	}
+	if err != nil {
+		return nil, nil, translate("shown", err)
+	}
+	left := make(map[string]int, len(areas.Val()))
+	for area, places := range areas.Val() {
+		left[area], _ = strconv.Atoi(places) // a script wrote it
+	}
+	return seatmap.Map(bits.Val()), left, nil
+}
+
 // refusals are the replies of a Redis that works but cannot serve: it starts,
 // follows another, or is full.
 var refusals = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "OOM", "BUSY"}

@@ -194,3 +194,30 @@ func (w *witness) none(mended time.Time) {
 		g.s.pay(g.a.BookingID, "", goodCard).want(w.h.t, http.StatusConflict, "")
 	}
 }
+
+// No node that shows maps ran, and so nobody has a number of the history that
+// was lost: only the books tell.
+func TestSalesOfAForkNobodySawComeBack(t *testing.T) {
+	t.Parallel()
+	p := newPair(t, 0, 0)
+	h := newHouse(t, plan{redis: "redis://" + p.via.at()})
+	h.serves(p.primary)
+	api := h.node(onlyAPI)
+	s, area := h.shopper(api, "ann"), h.chart.Areas[0].ID
+	b := s.do(http.MethodPost, "/v1/bookings/"+h.event, "", map[string]any{
+		"ticketIds": h.seats(2), "areas": []map[string]any{{"area": area, "quantity": 3}},
+	}).want(t, http.StatusCreated, "")
+	p.part(h)
+	s.pay(b.BookingID, "", goodCard).want(t, http.StatusCreated, "")
+	p.primary.Kill()
+	h.serves(p.replica)
+	p.via.lead("tcp", p.replica.Addr())
+
+	w := watch(t, h.event, h.node(onlyHub).url)
+	w.sees(converge, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Held, 0, 1) })
+	h.node(onlyWorker, "SEATCAST_SANDBOX_WEBHOOK_URL="+api.url+"/v1/payments/webhook/"+sandbox.Name)
+	w.sees(5*time.Second, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Sold, 0, 1) })
+	w.seesAreas(converge, h.left)
+	h.shopper(api, "bob").hold(h.event, "", h.seats(1)...).want(t, http.StatusConflict, "seats_taken")
+	h.balanced(t.Context())
+}
