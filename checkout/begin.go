@@ -1,0 +1,107 @@
+package checkout
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatcast/seatmap"
+)
+
+// maxOpenAttempts bounds how many authorisations one booking may ask for at
+// the same time.
+const maxOpenAttempts = 5
+
+// begin writes the booking, if it has no row yet, and a new attempt at paying
+// it. A shopper's key that made an attempt before answers that one (fresh is
+// false), or ErrReused when it was for another request.
+func (s *Store) begin(ctx context.Context, b *booking, a *attempt, key string) (made *attempt, fresh bool, err error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		if err := insertBooking(ctx, tx, b); err != nil {
+			return err
+		}
+		row, err := lockBooking(ctx, tx, b.ID)
+		if err != nil {
+			return err
+		}
+		made, err = repeatOf(ctx, tx, b.ID, key, a.Hash)
+		if made != nil || err != nil {
+			return err
+		}
+		if err := toPaying(ctx, tx, row, b.Deadline); err != nil {
+			return err
+		}
+		a.Money = row.Money // the price was agreed with the first payment
+		made, fresh = a, true
+		return insertAttempt(ctx, tx, a, key)
+	})
+	return made, fresh, said("begin payment of "+b.ID, err)
+}
+
+func insertBooking(ctx context.Context, tx pgx.Tx, b *booking) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO bookings (id, event_id, user_id, state, seats, areas, currency, amount, quote, request_hash, first_held_at, deadline, cap_at)
+		VALUES ($1, $2, $3, 'paying', $4, $5, $6, $7, $8, $9, $10, $11, $12)
+		ON CONFLICT (id) DO NOTHING`,
+		b.ID, b.Event, b.User, b.Seats, b.Areas, b.Money.Currency, b.Money.Amount, b.Quote, b.Hash, b.First, b.Deadline, b.Cap)
+	return err
+}
+
+// repeat returns the attempt a shopper's key has made already, or nil.
+func (s *Store) repeat(ctx context.Context, booking, key, hash string) (*attempt, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	a, err := repeatOf(ctx, s.pool, booking, key, hash)
+	return a, said("read payment of "+booking, err)
+}
+
+func repeatOf(ctx context.Context, q querier, booking, key, hash string) (*attempt, error) {
+	if key == "" {
+		return nil, nil
+	}
+	a, err := attemptFor(ctx, q, booking, key)
+	switch {
+	case errors.Is(err, ErrUnknownPayment):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case a.Hash != hash:
+		return nil, ErrReused
+	}
+	return a, nil
+}
+
+func toPaying(ctx context.Context, tx pgx.Tx, b *booking, deadline time.Time) error {
+	switch b.State {
+	case BookingPaying:
+	case BookingHeld:
+		if err := moveBooking(ctx, tx, b.ID, BookingPaying); err != nil {
+			return err
+		}
+	case BookingExpired, BookingReleased:
+		return seatmap.ErrHoldExpired
+	default:
+		return ErrFinal
+	}
+	var open int
+	err := tx.QueryRow(ctx, `SELECT count(*) FROM attempts WHERE booking_id = $1 AND state IN ('created', 'authorized')`, b.ID).Scan(&open)
+	if err != nil {
+		return err
+	}
+	if open >= maxOpenAttempts {
+		return ErrInProgress
+	}
+	return setDeadline(ctx, tx, b.ID, deadline)
+}
+
+func insertAttempt(ctx context.Context, tx pgx.Tx, a *attempt, key string) error {
+	_, err := tx.Exec(ctx, `
+		INSERT INTO attempts (id, booking_id, state, provider, method, idempotency_key, request_hash, currency, amount)
+		VALUES ($1, $2, $3, $4, $5, NULLIF($6, ''), $7, $8, $9)`,
+		a.ID, a.Booking, a.State, a.Provider, a.Method, key, a.Hash, a.Money.Currency, a.Money.Amount)
+	return err
+}
