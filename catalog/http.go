@@ -2,6 +2,7 @@ package catalog
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -164,8 +165,8 @@ func problem(err error) error {
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_chart",
 			Detail: "no chart has this SHA-256: read the event again, its chart may have changed"}
 	case errors.Is(err, seatmap.ErrUnavailable):
-		return &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
-			Detail: "the catalog does not answer right now; try again", RetryAfter: time.Second}
+		return fmt.Errorf("%w: %w", &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
+			Detail: "the catalog does not answer right now; try again", RetryAfter: time.Second}, err)
 	default:
 		return err
 	}
