@@ -36,7 +36,7 @@ func NewStore(pool *pgxpool.Pool) (*Store, error) {
 
 // patience is how long one call may take. A Postgres that hangs is away: who
 // asks is told so while he still listens.
-const patience = 1500 * time.Millisecond
+const patience = 3 * time.Second
 
 func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience)
