@@ -237,11 +237,14 @@ func (d *Desk) Cancel(ctx context.Context, id, user string) error {
 	}
 	b, err := d.store.booking(ctx, id)
 	if errors.Is(err, ErrNoBooking) {
-		err := d.holds.Release(ctx, event, token, user)
-		if errors.Is(err, seatmap.ErrHoldExpired) {
+		if err := d.holds.Release(ctx, event, token, user); err != nil && !errors.Is(err, seatmap.ErrHoldExpired) {
+			return err
+		}
+		// A payment that began meanwhile either finds the hold given back, or
+		// its row is here now.
+		if b, err = d.store.booking(ctx, id); errors.Is(err, ErrNoBooking) {
 			return nil
 		}
-		return err
 	}
 	if err != nil {
 		return err

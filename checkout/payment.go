@@ -52,12 +52,34 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what has begun is finished, though the shopper may go
+	if fresh && d.wasReleased(ctx, b) {
+		return nil, d.withdraw(ctx, b, a)
+	}
 	if fresh {
 		if err := d.ask(ctx, a); err != nil {
 			d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
 		}
 	}
 	return d.receipt(ctx, r.Booking, a.ID, !fresh)
+}
+
+// wasReleased says that the owner has given the hold back while its payment
+// began: Cancel saw no row yet. Who writes first and reads then, on both sides,
+// cannot miss the other.
+func (d *Desk) wasReleased(ctx context.Context, b *booking) bool {
+	basket, err := d.holds.Basket(ctx, b.Event, b.Token)
+	return err == nil && basket.State == seatmap.BasketReleased
+}
+
+// withdraw ends a payment that no provider has heard of, and its booking.
+func (d *Desk) withdraw(ctx context.Context, b *booking, a *attempt) error {
+	if err := d.settle(ctx, a.Provider, Payment{Key: a.ID, State: PaymentVoided, Reason: "given back"}, nil); err != nil {
+		return err
+	}
+	if err := d.cancel(ctx, b); err != nil {
+		return err
+	}
+	return seatmap.ErrHoldExpired
 }
 
 // hash is what a repeat of the request must equal.
