@@ -91,6 +91,26 @@ func TestCountsFollowFrames(t *testing.T) {
 	}
 }
 
+func TestOutlinesLieOnTheStageAndWordsHaveNoGround(t *testing.T) {
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[[]string](p, browsertest.Modules+`
+		const { Chart } = await use('chart.js');
+		const { Painter, theme } = await use('paint.js');
+		const { paintShapes } = await use('legend.js');
+		const box = (from, to) => [[from, from], [to, from], [to, to], [from, to]].map(([x, y]) => ({ x, y }));
+		const chart = new Chart('', {
+			seats: 1, categories: [{ name: 'A' }], sections: [{ id: 's', name: 'S', rows: [{ label: '1', seats: [{ i: 0, x: 0, y: 0, label: '1', ticketId: 't', category: 'A' }] }] }],
+			stage: { color: '#00ff00', points: box(0, 100) },
+			shapes: [{ color: '#ff0000', points: box(10, 30) }, { color: 'transparent', points: box(50, 70) }],
+		});
+		const ctx = document.createElement('canvas').getContext('2d');
+		paintShapes(ctx, { chart, painter: new Painter(chart, theme(document.body)) }, { k: 1, x0: 0, y0: 0, dpr: 1 });
+		return [[90, 90], [20, 20], [60, 60]].map(([x, y]) => [...ctx.getImageData(x, y, 1, 1).data].join());`)
+	if stage, outline, words := got[0], got[1], got[2]; outline == stage || words != stage {
+		t.Errorf("the stage is %s, an outline on it %s, words on it %s", stage, outline, words)
+	}
+}
+
 func TestTheNearestSeatIsFoundAndHolesAreNot(t *testing.T) {
 	p := browsertest.Open(t, client(t, noAPI))
 	got := browsertest.Eval[[]int](p, browsertest.Modules+`

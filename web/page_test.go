@@ -109,7 +109,7 @@ func TestAShopperGetsFromTheListToATicket(t *testing.T) {
 	p.Until("sold", `document.querySelector('.ticket.valid')?.innerText.includes('T-1')`)
 
 	c.say("event: delta\nid: 6\ndata: {\"n\":6,\"prev\":5,\"at\":1,\"reserved\":[4],\"released\":[],\"booked\":[0],\"closed\":[],\"areas\":{\"pit\":49}}")
-	p.Until("the change is shown", `document.querySelector('#list').innerText.includes('sold out') && document.getElementById('legend').innerText.includes('50 left')`)
+	p.Until("the change is shown", `document.querySelector('#list').innerText.includes('none free now') && document.getElementById('legend').innerText.includes('50 left')`)
 	for _, line := range strings.Split(p.Console(), "\n") {
 		if line != "" && !strings.Contains(line, "409") { // the browser logs the refused booking itself
 			t.Errorf("console: %s", line)

@@ -43,6 +43,7 @@ export class Chart {
     this.radius = this.pitch * 0.4;
     this.slabWidth = Math.max(this.pitch * 1.5, Math.min(this.#rowPitch() * 1.3, this.pitch * 3));
     for (const s of this.sections) s.slab = this.#slab(s);
+    this.sectionWidth = this.#usualWidth();
     this.box = this.#bounds(json);
     this.#grid();
   }
@@ -82,6 +83,13 @@ export class Chart {
     }
     gaps.sort((a, b) => a - b);
     return gaps[Math.floor(gaps.length * 0.3)] || 20;
+  }
+
+  /** usualWidth is how wide a section is that a seat is usually in: boxes of six do not count like stands. */
+  #usualWidth() {
+    let half = this.sections.reduce((sum, s) => sum + s.seats, 0) / 2;
+    const width = (s) => s.box.x1 - s.box.x0;
+    return width(this.sections.toSorted((a, b) => width(a) - width(b)).find((s) => (half -= s.seats) <= 0) ?? { box: { x0: 0, x1: 0 } });
   }
 
   /** rowPitch is the usual distance between rows. */

@@ -2,7 +2,7 @@
 
 import { Api } from './api.js';
 import { Cart } from './cart.js';
-import { Chart } from './chart.js';
+import { ACCESSIBLE, Chart } from './chart.js';
 import { Clock, Countdown, mmss } from './clock.js';
 import { $, h, swatch } from './dom.js';
 import { Feed } from './feed.js';
@@ -12,7 +12,7 @@ import { Panel } from './panel.js';
 import { announce, note } from './say.js';
 import { Session } from './session.js';
 import { State } from './state.js';
-import { money, number, sentence, when } from './words.js';
+import { money, remaining, sentence, when } from './words.js';
 
 const MODES = {
   connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
@@ -52,6 +52,7 @@ async function house(event, cart, first) {
     hover: (what, px, py) => tooltip(what && (what.area
       ? [state.chart.areas.find((a) => a.id === what.area).name, areaWords(state.areas.get(what.area) ?? 0)]
       : describe(state, what.seat, cart, event.currency)), px, py),
+    here: (section) => here(section && `${section.name} · ${remaining(state.free[section.index], state.held[section.index], 'free')}`),
   });
   const list = new SeatList($('list'), { cart, event, pick });
   const panel = new Panel($('panel'), { cart, event, clock, reveal: (i) => { views('map', list); map.reveal(i); } });
@@ -62,6 +63,7 @@ async function house(event, cart, first) {
     list.show(state);
     panel.on(state);
     legend(event, state);
+    $('key-wheelchair').hidden = !state.chart.flags.some((f) => f & ACCESSIBLE);
   };
   show(first);
   cart.addEventListener('change', () => map.looks(cart.picked, cart.mine));
@@ -107,8 +109,7 @@ function legend(event, state) {
   }
   state.chart.categories.forEach((c, n) => {
     const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
-    const left = state.freeByCategory[n] + places;
-    box.children[n].lastChild.textContent = left ? `${number(left)} left` : 'sold out';
+    box.children[n].lastChild.textContent = remaining(state.freeByCategory[n] + places, state.heldByCategory[n], 'left');
   });
 }
 
@@ -147,6 +148,14 @@ function tooltip(lines, px, py) {
   const width = $('map').clientWidth;
   tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, width - tip.offsetWidth - 8))}px`;
   tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
+}
+
+/** here names the part of the house in the middle of the map. */
+function here(text) {
+  const el = $('here');
+  if (el.textContent === (text ?? '')) return;
+  el.textContent = text ?? '';
+  el.hidden = !text;
 }
 
 function views(which, list) {

@@ -3,7 +3,7 @@
 
 import { boxOf } from './chart.js';
 import { sheet } from './paint.js';
-import { number } from './words.js';
+import { number, remaining } from './words.js';
 
 /** outline traces a polygon in device pixels. */
 function outline(ctx, points, to) {
@@ -47,20 +47,24 @@ function write(ctx, picture, at) {
   ctx.drawImage(picture, Math.round(at.x - picture.width / 2), Math.round(at.y - picture.height / 2));
 }
 
-/** paintShapes draws the stage and whatever outlines the chart has. */
+/** paintShapes draws the stage, over it whatever outlines the chart has, and over both what they are called. */
 export function paintShapes(ctx, { chart, painter }, to) {
   const c = painter.colors;
-  for (const s of [...chart.shapes, ...(chart.stage ? [chart.stage] : [])]) {
-    if (!s.points?.length) continue;
+  const shapes = [...(chart.stage ? [chart.stage] : []), ...chart.shapes].filter((s) => s.points?.length);
+  const ground = (s) => painter.tint(s.color, s === chart.stage ? c.stage : c.slab);
+  for (const s of shapes) {
+    if (s.color === 'transparent') continue; // words alone
     outline(ctx, s.points, to);
-    ctx.fillStyle = s === chart.stage ? c.stage : c.slab;
+    ctx.fillStyle = ground(s);
     ctx.fill();
-    ctx.strokeStyle = c.line;
+    ctx.strokeStyle = painter.tint(s.color, c.line, 0.6);
     ctx.lineWidth = to.dpr;
     ctx.stroke();
+  }
+  for (const s of shapes) {
     const at = centre(s.points, to);
     const px = Math.round(Math.min(16, Math.max(10, at.width / to.dpr / 9))) * to.dpr;
-    if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s === chart.stage ? c.stage : c.slab), at);
+    if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s.color === 'transparent' ? c.paper : ground(s)), at);
   }
 }
 
@@ -109,20 +113,21 @@ function hatch(ctx, at, color, dpr, alpha) {
  */
 export function paintSectionLabels(ctx, { chart, state, painter }, to) {
   const r = (chart.radius * to.k) / to.dpr;
-  const alpha = Math.min(1, Math.max(0, (8 - r) / 2.5));
+  const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
   if (alpha === 0) return;
   const c = painter.colors;
   ctx.globalAlpha = alpha;
   const taken = []; // boxes of labels already written: a name never covers another
-  const px = 12.5 * to.dpr;
+  const usual = (chart.sectionWidth * to.k) / to.dpr;
+  const px = Math.min(12.5, Math.max(9.5, usual / 4)) * to.dpr;
+  const short = shortened(chart, to, (name) => caption(painter, [name], px, c.ink, c.slab).width);
   for (const s of chart.sections) {
     const x = (s.label.x - to.x0) * to.k;
     const y = (s.label.y - to.y0) * to.k;
     if (x < -80 || y < -40 || x > ctx.canvas.width + 80 || y > ctx.canvas.height + 40) continue;
-    const free = state.free[s.index];
-    const left = free ? `${number(free)} free` : 'sold out';
-    const short = s.name.split(' ').pop();
-    for (const lines of [[s.name, left], [short, left], [s.name], [short]]) {
+    const free = remaining(state.free[s.index], state.held[s.index], 'free');
+    const name = short.has(family(s)) ? s.name.slice(family(s).length) : s.name;
+    for (const lines of usual < COUNTS ? [[name]] : [[name, free], [name]]) {
       const picture = caption(painter, lines, px, c.ink, c.slab);
       if (!room(picture, { x, y }, taken, s, to)) continue;
       write(ctx, picture, { x, y });
@@ -132,10 +137,34 @@ export function paintSectionLabels(ctx, { chart, state, painter }, to) {
   ctx.globalAlpha = 1;
 }
 
+/** NEAR is the radius of a seat, in CSS pixels, from which names of sections would lie in its way. */
+export const NEAR = 6;
+
+const COUNTS = 50; // CSS pixels of a usual section's width from which counts fit into most
+
+/** family is what a section's name has in common with others: "Block " of "Block 101". */
+const family = (section) => section.name.slice(0, section.name.lastIndexOf(' ') + 1);
+
+/** shortened are the families that go without it, all of them or none, since one of them has no room for it. */
+function shortened(chart, to, width) {
+  const count = new Map();
+  const cramped = new Set();
+  for (const s of chart.sections) {
+    const f = family(s);
+    count.set(f, (count.get(f) ?? 0) + 1);
+    if (f && !cramped.has(f) && width(s.name) > roomy(s, to)) cramped.add(f);
+  }
+  for (const f of cramped) if (count.get(f) === 1) cramped.delete(f);
+  return cramped;
+}
+
+/** roomy is how wide a label of a section may be. */
+const roomy = (section, to) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
+
 /** room says whether a label fits its section and covers no other, and takes the place. */
 function room(picture, at, taken, section, to) {
   const { width: w, height: h } = picture;
-  if (w > Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 30 * to.dpr)) return false;
+  if (w > roomy(section, to)) return false;
   const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
   if (taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0)) return false;
   taken.push(box);

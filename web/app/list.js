@@ -5,7 +5,7 @@
 import { ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
 import { AVAILABLE } from './state.js';
-import { count, money, number, statusWords } from './words.js';
+import { count, money, number, remaining, statusWords } from './words.js';
 
 /** SeatList shows a State as a list. */
 export class SeatList {
@@ -51,8 +51,7 @@ export class SeatList {
 
   #counts() {
     this.chart.sections.forEach((s, n) => {
-      const free = this.state.free[n];
-      this.#root.children[n].querySelector('.count').textContent = free ? `${number(free)} of ${number(s.seats)} free` : 'sold out';
+      this.#root.children[n].querySelector('.count').textContent = remaining(this.state.free[n], this.state.held[n], `of ${number(s.seats)} free`);
     });
   }
 

@@ -4,7 +4,7 @@
 
 import { inside } from './chart.js';
 import { listen } from './gestures.js';
-import { paintAreas, paintRowLabels, paintSectionLabels, paintShapes } from './legend.js';
+import { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes } from './legend.js';
 import { MINE, PICKED, Painter, theme } from './paint.js';
 import { paintSlabs, Rasters } from './raster.js';
 import { View } from './view.js';
@@ -20,6 +20,7 @@ const still = matchMedia('(prefers-reduced-motion: reduce)');
  * @property {(i: number) => void} seat a seat was tapped
  * @property {(area: string) => void} area an area was tapped
  * @property {(what: {seat?: number, area?: string}|null, px: number, py: number) => void} hover
+ * @property {(section: import('./chart.js').Section|null) => void} here the section in the middle, where its name is not on the map
  */
 
 /** SeatMap draws a chart with the state of its seats. */
@@ -149,7 +150,14 @@ export class SeatMap {
     this.#paintLooks(ctx, to);
     this.#paintFlashes(ctx, to);
     paintSectionLabels(ctx, scene, to);
+    this.#tellHere();
     return done;
+  }
+
+  #tellHere() {
+    const v = this.#view;
+    const i = this.chart.sections.length < 2 || this.chart.radius * v.k < NEAR ? -1 : this.chart.nearest(v.x, v.y, v.width / v.k / 3);
+    this.#events.here(i < 0 ? null : this.chart.sections[this.chart.section[i]]);
   }
 
   #paintSeats(ctx, scene, to) {
@@ -191,8 +199,19 @@ export class SeatMap {
     for (const [i, at] of this.#flashes) {
       const t = (now - at) / FLASH;
       if (t >= 1) this.#flashes.delete(i);
-      else this.#ring(ctx, to, i, this.painter.colors.ink, 0.7 * (1 - t), 1 + 0.8 * t);
+      else if (this.chart.radius * to.k < 4 * this.#dpr) this.#glow(ctx, to, i, 0.18 * (1 - t), 1 + 0.7 * t);
+      else this.#ring(ctx, to, i, this.painter.colors.ink, 0.5 * (1 - t), 1 + 0.5 * t);
     }
+  }
+
+  /** glow stands for the ring of a seat so small that rings of neighbours would be a tangle. */
+  #glow(ctx, to, i, alpha, by) {
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = this.painter.colors.ink;
+    ctx.beginPath();
+    ctx.arc((this.chart.x[i] - to.x0) * to.k, (this.chart.y[i] - to.y0) * to.k, Math.max(this.chart.radius * to.k, 2.5 * this.#dpr) * by, 0, 7);
+    ctx.fill();
+    ctx.globalAlpha = 1;
   }
 
   /** @returns {import('./gestures.js').Target} */

@@ -29,6 +29,7 @@ export function theme(el) {
 export class Painter {
   #stamps = new Map();
   #texts = new Map();
+  #tints = new Map();
   #size = 0;
   captions = new Map(); // of legend.js, which lives as long as the colours do
 
@@ -84,6 +85,20 @@ export class Painter {
       const text = this.#text(label[i], l === AVAILABLE ? this.onCategory[category[i]] : this.colors.onAccent);
       ctx.drawImage(text, (x[i] - to.x0) * to.k - text.width / 2, (y[i] - to.y0) * to.k - text.height / 2);
     }
+  }
+
+  /**
+   * tint is a colour of the chart laid thinly over the ground, so that it suits
+   * dark and light; without one it is the other given.
+   * @param {string|undefined} color
+   * @param {string} otherwise
+   * @param {number} [alpha]
+   */
+  tint(color, otherwise, alpha = 0.3) {
+    if (!color) return otherwise;
+    const key = color + alpha;
+    if (!this.#tints.has(key)) this.#tints.set(key, blend(this.colors.paper, color, alpha));
+    return this.#tints.get(key);
   }
 
   /** resize throws stamps of another size away; half a pixel is no other size. */
@@ -168,6 +183,18 @@ export function sheet(width, height) {
   canvas.width = width;
   canvas.height = height;
   return [canvas, canvas.getContext('2d')];
+}
+
+/** blend is a colour over another. */
+function blend(under, over, alpha) {
+  const [, ctx] = sheet(1, 1);
+  ctx.fillStyle = under;
+  ctx.fillRect(0, 0, 1, 1);
+  ctx.globalAlpha = alpha;
+  ctx.fillStyle = over;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return `rgb(${r} ${g} ${b})`;
 }
 
 /** contrast is black or white, whichever reads better on a colour. */

@@ -170,7 +170,7 @@ export class Panel {
       h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
         h('label', {}, 'Test card',
           h('select', { 'data-key': 'card', disabled: cart.busy, onchange: (e) => { this.#card = e.target.value; } },
-            ...CARDS.map(([number, what]) => h('option', { value: number, selected: number === this.#card }, `${number.replace(/(.{4})(?=.)/g, '$1 ')} · ${what}`)))),
+            ...CARDS.map(([number, what]) => h('option', { value: number, selected: number === this.#card }, `•••• ${number.slice(-4)} · ${what}`)))),
         h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay', disabled: cart.busy }, `Pay ${this.#money(cart.total)}`))),
       h('div', { class: 'actions' },
         this.#button('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),

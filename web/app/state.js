@@ -47,7 +47,9 @@ export class State {
     this.chart = chart;
     this.status = new Uint8Array(chart.size).fill(UNAVAILABLE);
     this.free = new Int32Array(chart.sections.length); // by section
+    this.held = new Int32Array(chart.sections.length); // by section
     this.freeByCategory = new Int32Array(chart.categories.length);
+    this.heldByCategory = new Int32Array(chart.categories.length);
     this.areas = new Map(chart.areas.map((a) => [a.id, a.capacity]));
   }
 
@@ -87,6 +89,9 @@ export class State {
     const step = (to === AVAILABLE) - (from === AVAILABLE);
     this.free[c.section[i]] += step;
     this.freeByCategory[c.category[i]] += step;
+    const held = (to === HELD) - (from === HELD);
+    this.held[c.section[i]] += held;
+    this.heldByCategory[c.category[i]] += held;
     changed.push(i);
   }
 

@@ -17,7 +17,7 @@ export function money(amount, currency) {
  */
 export function when(time, zone) {
   return new Intl.DateTimeFormat(undefined, {
-    weekday: 'short', day: 'numeric', month: 'long', year: 'numeric', hour: '2-digit', minute: '2-digit', timeZone: zone, timeZoneName: 'short',
+    weekday: 'short', day: 'numeric', month: 'long', year: 'numeric', hour: 'numeric', minute: '2-digit', timeZone: zone, timeZoneName: 'short',
   }).format(new Date(time));
 }
 
@@ -36,6 +36,17 @@ export const number = (n) => numbers.format(n);
  * @param {string} [many]
  */
 export const count = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
+
+/**
+ * remaining says how many places are left, where some that are not may come back.
+ * @param {number} free
+ * @param {number} held
+ * @param {string} word such as "free"
+ */
+export function remaining(free, held, word) {
+  if (free) return `${number(free)} ${word}`;
+  return held ? 'none free now' : 'sold out';
+}
 
 const sentences = {
   offline: 'We cannot reach the box office. Check your connection; nothing you chose is lost.',
