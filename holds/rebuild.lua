@@ -25,7 +25,9 @@ if last and tonumber(redis.call('GET', reset) or 0) > position then return {'don
 local us, ms = clock()
 local newest = redis.call('XREVRANGE', log, '+', '-', 'COUNT', 1)[1]
 local before = last or newest and string.match(newest[1], '^%d+') or '0'
-local n = math.max(before, position, us) + 1
+-- Ten seconds above what is known: who calls may not be the one who saw most of
+-- a history that was lost, and no number of it may be given again.
+local n = math.max(us + 1, math.max(before, position) + 10000000)
 
 -- Seats: the truth wins over marks, live holds win over silence.
 local mark, drop, holders, states = {}, {}, {}, {}
