@@ -23,8 +23,8 @@ var outages = map[string]func(*forwarder){
 	"hangs": (*forwarder).freeze,
 }
 
-// refused fails unless the request is answered 503 store_unavailable in time.
-func refused(t testing.TB, within time.Duration, ask func() answer) {
+// turnedAway fails unless the request is answered 503 store_unavailable in time.
+func turnedAway(t testing.TB, within time.Duration, ask func() answer) {
 	t.Helper()
 	asked := time.Now()
 	a := ask().want(t, http.StatusServiceUnavailable, "store_unavailable")
@@ -122,13 +122,13 @@ func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
 			agree()
 
 			away(via)
-			refused(t, 4*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
+			turnedAway(t, 4*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
 			if got := s.hold(h.event, "", seats[2:4]...); got.status != http.StatusCreated {
 				t.Errorf("a hold of an event that is known: %d %s", got.status, got.raw)
 			}
 			s.extend(b.BookingID).want(t, http.StatusOK, "")
 			agree()
-			refused(t, 4*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
+			turnedAway(t, 4*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
 
 			via.lead("unix", filepath.Join(db.Host, ".s.PGSQL.5432"))
 			eventually(t, 10*time.Second, "it is sold once Postgres is back", func() bool {
@@ -167,10 +167,10 @@ func TestWithoutRedisBookingsAreRefusedFastAndWatchersAreTold(t *testing.T) {
 
 			away(via)
 			for range 3 {
-				refused(t, 2*time.Second, func() answer { return s.hold(h.event, "", seats[3]) })
+				turnedAway(t, 2*time.Second, func() answer { return s.hold(h.event, "", seats[3]) })
 			}
-			refused(t, 2*time.Second, func() answer { return s.extend(b.BookingID) })
-			refused(t, 2*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
+			turnedAway(t, 2*time.Second, func() answer { return s.extend(b.BookingID) })
+			turnedAway(t, 2*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
 			eventually(t, 5*time.Second, "watchers are told", told("redis_unreachable"))
 			eventually(t, 10*time.Second, "what the bank authorised is sold all the same", func() bool {
 				return h.count(ctx, `SELECT count(*) FROM tickets WHERE booking_id = $1`, slow.BookingID) == 1
