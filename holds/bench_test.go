@@ -125,13 +125,13 @@ func (x *bench) plain(want int) func(k int) error {
 // each of them by a hundred and fifty.
 const wanted = 200
 
-// BenchmarkTakeAgainstPlain takes and refuses pairs of seats with our script
+// BenchmarkTake takes and refuses pairs of seats with our script
 // and with the plain one in turn, and reports medians of five pairs:
 //
 //	granted-%           our throughput of that of the plain script
 //	refusal-cost        our time of its time, on seats many want at once
 //	first-refusal-cost  the same, on seats this node sees taken for the first time
-func BenchmarkTakeAgainstPlain(b *testing.B) {
+func BenchmarkTake(b *testing.B) {
 	x := newBench(b)
 	const total = benchSeats / 2
 	hot := func(f func(k int) error) func(k int) error { return func(k int) error { return f(k % wanted) } }
