@@ -166,7 +166,7 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 		return nil, err
 	}
 	if len(a.Attempts) > 0 {
-		if err := d.askOpen(context.WithoutCancel(ctx), id, 0); err != nil {
+		if err := d.askOpen(context.WithoutCancel(ctx), id, 0, d.ask); err != nil {
 			d.log.WarnContext(ctx, "no verdict to confirm yet", "booking", id, "err", err)
 		}
 		if a, err = d.Booking(ctx, id, user); err != nil {
@@ -186,9 +186,9 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 	return a, nil
 }
 
-// askOpen brings on every attempt of a booking that is not over and has not
+// askOpen asks about every attempt of a booking that is not over and has not
 // been asked about for so long. An error means that some outcome is unknown.
-func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) error {
+func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration, ask func(context.Context, *attempt) error) error {
 	b, err := d.store.booking(ctx, id)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) erro
 		if err := d.store.asked(ctx, a.ID); err != nil {
 			return err
 		}
-		unknown = errors.Join(unknown, d.finish(ctx, a))
+		unknown = errors.Join(unknown, ask(ctx, a))
 	}
 	return unknown
 }
@@ -213,18 +213,6 @@ func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration) erro
 // open says that something of an attempt is still to come.
 func (a *attempt) open() bool {
 	return a.State == AttemptCreated || a.State == AttemptAuthorized || a.State == AttemptCapturing
-}
-
-// finish does what an open attempt waits for, whether a job does so too or was
-// lost.
-func (d *Desk) finish(ctx context.Context, a *attempt) error {
-	switch {
-	case a.VoidDue:
-		return d.void(ctx, a.ID)
-	case a.State == AttemptCapturing:
-		return d.capture(ctx, a.ID)
-	}
-	return d.ask(ctx, a)
 }
 
 // Cancel gives a booking back. A payment under way is stopped at the provider

@@ -91,7 +91,7 @@ func (d *Desk) reconcile(ctx context.Context, id string) error {
 	if b.behind() {
 		after = 0
 	}
-	unknown := d.askOpen(ctx, id, after)
+	unknown := d.askOpen(ctx, id, after, d.finish)
 	if b, err = d.store.booking(ctx, id); err != nil {
 		return err
 	}
@@ -111,6 +111,18 @@ func (d *Desk) reconcile(ctx context.Context, id string) error {
 		return d.expire(ctx, b)
 	}
 	return nil
+}
+
+// finish does what an open attempt waits for, whether a job does so too or was
+// lost.
+func (d *Desk) finish(ctx context.Context, a *attempt) error {
+	switch {
+	case a.VoidDue:
+		return d.void(ctx, a.ID)
+	case a.State == AttemptCapturing:
+		return d.capture(ctx, a.ID)
+	}
+	return d.ask(ctx, a)
 }
 
 // behind says that the deadline had passed when the row was read.
