@@ -82,7 +82,8 @@ type sent struct {
 func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	before := s.settled()
+	s.quiet()
+	before := s.world()
 	for _, c := range append(s.badBodies(), append(s.badTokens(t), s.badPaths()...)...) {
 		t.Run(c.why, func(t *testing.T) {
 			a := send(s.request(t, c))

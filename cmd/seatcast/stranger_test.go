@@ -11,7 +11,8 @@ import (
 func TestAStrangerCanNeitherReadNorChangeABooking(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	before := s.settled()
+	s.quiet()
+	before := s.world()
 	for state, id := range map[string]string{"basket": s.basket, "paying": s.paying, "sold": s.sold, "over": s.over} {
 		for what, a := range map[string]answer{
 			"read":                      s.bob.booking(id),

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
 // world is everything the stores of a house hold, by name: each key of Redis
@@ -20,16 +22,20 @@ func (h *house) world() world {
 	for _, key := range h.rdb.Keys(ctx, "*").Val() {
 		w["key "+key] = fmt.Sprintf("%v until %v", h.value(ctx, key), h.rdb.PExpireTime(ctx, key).Val())
 	}
+	var tables []string
 	for _, table := range []string{"events", "seats", "areas", "bookings", "attempts", "tickets", "buyers",
 		"webhook_inbox", "sandbox_payments", "sandbox_webhooks"} {
-		var rows string
-		err := h.pool.QueryRow(ctx, `SELECT coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t`).Scan(&rows)
-		if err != nil {
-			h.t.Fatal(err)
-		}
-		w["table "+table] = rows
+		tables = append(tables, `SELECT '`+table+`', coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t`)
 	}
-	w["jobs"] = fmt.Sprint(h.count(ctx, `SELECT count(*) FROM river_job`))
+	rows, err := h.pool.Query(ctx, strings.Join(tables, " UNION ALL "))
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	var table, text string
+	if _, err := pgx.ForEachRow(rows, []any{&table, &text}, func() error { w["table "+table] = text; return nil }); err != nil {
+		h.t.Fatal(err)
+	}
+	w["jobs"] = fmt.Sprint(h.count(ctx, `SELECT count(*) FROM river_job WHERE kind = ANY($1)`, jobKinds))
 	return w
 }
 
@@ -51,17 +57,18 @@ func (h *house) value(ctx context.Context, key string) any {
 	}
 }
 
-// settled waits until nothing of ours has anything left to do, and returns the
-// world as it then is.
-func (h *house) settled() world {
+// jobKinds are the jobs that somebody's request leads to.
+var jobKinds = []string{"capture", "void", "reconcile"}
+
+// quiet waits until nothing of ours has anything left to do.
+func (h *house) quiet() {
 	h.t.Helper()
-	eventually(h.t, 10*time.Second, "every job is done and every webhook delivered", func() bool {
+	eventually(h.t, 20*time.Second, "every job is done, every webhook delivered and every sale mirrored", func() bool {
 		return h.count(context.Background(), `
-			SELECT (SELECT count(*) FROM river_job WHERE state <> 'completed') + (SELECT count(*) FROM sandbox_webhooks WHERE sent_at IS NULL)
+			SELECT (SELECT count(*) FROM river_job WHERE kind = ANY($1) AND state <> 'completed') + (SELECT count(*) FROM sandbox_webhooks WHERE sent_at IS NULL)
 				+ (SELECT count(*) FROM seats WHERE mirror_due) + (SELECT count(*) FROM areas WHERE mirror_due)
-				+ (SELECT count(*) FROM bookings WHERE mirror_due)`) == 0
+				+ (SELECT count(*) FROM bookings WHERE mirror_due)`, jobKinds) == 0
 	})
-	return h.world()
 }
 
 // unchanged fails when anything happened since before. It returns the world as
