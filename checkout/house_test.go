@@ -63,7 +63,7 @@ func setup(t *testing.T, settings ...setting) *house {
 	t.Cleanup(server.Close)
 	h.url = server.URL + "/v1"
 
-	s := sandbox.Options{Pool: h.pool, URL: h.url + "/payments/webhook/sandbox", Secret: secret, Log: quiet(t),
+	s := sandbox.Options{Books: sandbox.NewBooks(h.pool), URL: h.url + "/payments/webhook/sandbox", Secret: secret, Log: quiet(t),
 		Delay: 50 * time.Millisecond, Late: time.Hour, Every: 10 * time.Millisecond}
 	o := checkout.Options{Store: h.store, Holds: h.holds, Sales: sales{h.sale}, Log: quiet(t),
 		AskAfter: time.Hour, ExtendAhead: 10 * time.Millisecond, Every: 20 * time.Millisecond}

@@ -153,7 +153,7 @@ func TestWebhooksAreSentUntilSomebodyAnswers(t *testing.T) {
 	if n := ask[int](h, `SELECT count(*) FROM sandbox_webhooks WHERE sent_at IS NOT NULL`); n != 0 {
 		t.Error("a 404 counts as delivered")
 	}
-	again := sandbox.New(sandbox.Options{Pool: h.pool, URL: h.url + "/payments/webhook/sandbox", Secret: secret, Every: 10 * time.Millisecond})
+	again := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(h.pool), URL: h.url + "/payments/webhook/sandbox", Secret: secret, Every: 10 * time.Millisecond})
 	h.run(again.Run)
 	h.becomes(id, "sold")
 }

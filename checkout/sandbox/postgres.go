@@ -13,12 +13,12 @@ import (
 	"seatcast/checkout"
 )
 
-// Pool is where the books are kept.
-type Pool = *pgxpool.Pool
-
-// books are the sandbox's ledger: what is in them is what happened to the
+// Books are the sandbox's ledger: what is in them is what happened to the
 // money.
-type books struct{ pool *pgxpool.Pool }
+type Books struct{ pool *pgxpool.Pool }
+
+// NewBooks returns the books kept in a migrated database.
+func NewBooks(pool *pgxpool.Pool) *Books { return &Books{pool} }
 
 const entryColumns = `id, idempotency_key, card, currency, amount, state, reason`
 
@@ -29,7 +29,7 @@ func scanEntry(row pgx.Row) (e entry, err error) {
 
 // open enters a payment, or returns the one its key has entered before. In a
 // state of processing it is decided after so long.
-func (b books) open(ctx context.Context, e entry, in time.Duration) (got entry, fresh bool, err error) {
+func (b *Books) open(ctx context.Context, e entry, in time.Duration) (got entry, fresh bool, err error) {
 	e.ID = "pay_" + strings.ToLower(rand.Text())
 	err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		got, err = scanEntry(tx.QueryRow(ctx, `
@@ -54,12 +54,12 @@ func (b books) open(ctx context.Context, e entry, in time.Duration) (got entry, 
 }
 
 // entry returns a payment as it stands.
-func (b books) entry(ctx context.Context, id string) (entry, error) {
+func (b *Books) entry(ctx context.Context, id string) (entry, error) {
 	return scanEntry(b.pool.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE id = $1`, id))
 }
 
 // decide approves the payments whose time has come: one, or every one.
-func (b books) decide(ctx context.Context, id string) error {
+func (b *Books) decide(ctx context.Context, id string) error {
 	return b.step(ctx, `
 		UPDATE sandbox_payments SET state = 'authorized', updated_at = now() WHERE id IN (
 			SELECT id FROM sandbox_payments WHERE state = 'processing' AND decide_at <= now() AND ($1 = '' OR id = $1)
@@ -67,21 +67,21 @@ func (b books) decide(ctx context.Context, id string) error {
 		RETURNING `+entryColumns, id)
 }
 
-func (b books) capture(ctx context.Context, id string) error {
+func (b *Books) capture(ctx context.Context, id string) error {
 	return b.step(ctx, `
 		UPDATE sandbox_payments SET state = CASE WHEN card = $2 THEN 'refused' ELSE 'captured' END,
 			reason = CASE WHEN card = $2 THEN 'capture_declined' ELSE '' END, updated_at = now()
 		WHERE id = $1 AND state = 'authorized' RETURNING `+entryColumns, id, CardRefused)
 }
 
-func (b books) void(ctx context.Context, id string) error {
+func (b *Books) void(ctx context.Context, id string) error {
 	return b.step(ctx, `
 		UPDATE sandbox_payments SET state = 'voided', updated_at = now()
 		WHERE id = $1 AND state IN ('processing', 'authorized') RETURNING `+entryColumns, id)
 }
 
 // step runs a change of state and announces what it changed, together.
-func (b books) step(ctx context.Context, sql string, args ...any) error {
+func (b *Books) step(ctx context.Context, sql string, args ...any) error {
 	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sql, args...)
 		if err != nil {
@@ -119,7 +119,7 @@ type dueWebhook struct {
 
 // claim takes webhooks that are due. Each becomes due again after 1, 2, 4 …
 // 60 s, whatever happens to the process that took it.
-func (b books) claim(ctx context.Context, limit int) ([]dueWebhook, error) {
+func (b *Books) claim(ctx context.Context, limit int) ([]dueWebhook, error) {
 	rows, err := b.pool.Query(ctx, `
 		UPDATE sandbox_webhooks SET tries = tries + 1, due_at = now() + least(60, 2 ^ least(tries, 6)) * interval '1 second'
 		WHERE id IN (SELECT id FROM sandbox_webhooks WHERE sent_at IS NULL AND due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
@@ -132,7 +132,7 @@ func (b books) claim(ctx context.Context, limit int) ([]dueWebhook, error) {
 	})
 }
 
-func (b books) sent(ctx context.Context, row int64) error {
+func (b *Books) sent(ctx context.Context, row int64) error {
 	_, err := b.pool.Exec(ctx, `UPDATE sandbox_webhooks SET sent_at = now() WHERE id = $1`, row)
 	return err
 }

@@ -70,10 +70,10 @@ var Cards = []Card{
 	{CardRefused, "is approved at once; taking the money is refused"},
 }
 
-// Options of New. Pool, URL and Secret are needed; of everything else the zero
+// Options of New. Books, URL and Secret are needed; of everything else the zero
 // value works.
 type Options struct {
-	Pool   Pool
+	Books  *Books
 	URL    string // where webhooks are sent
 	Secret string // what they are signed with
 	Log    *slog.Logger
@@ -85,7 +85,7 @@ type Options struct {
 
 // Sandbox is a checkout.Provider.
 type Sandbox struct {
-	books  books
+	books  *Books
 	url    string
 	secret []byte
 	log    *slog.Logger
@@ -98,7 +98,7 @@ var _ checkout.Provider = (*Sandbox)(nil)
 // New returns the provider. It does no I/O; Run gives the slow cards their
 // verdicts and sends the webhooks.
 func New(o Options) *Sandbox {
-	s := &Sandbox{books: books{o.Pool}, url: o.URL, secret: []byte(o.Secret), log: o.Log,
+	s := &Sandbox{books: o.Books, url: o.URL, secret: []byte(o.Secret), log: o.Log,
 		delay: orElse(o.Delay, 3*time.Second), late: orElse(o.Late, 25*time.Minute), every: orElse(o.Every, 200*time.Millisecond)}
 	if s.log == nil {
 		s.log = slog.Default()

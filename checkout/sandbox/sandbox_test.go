@@ -19,7 +19,7 @@ func charge(key, card string) checkout.Charge {
 }
 
 func TestTheSameKeyIsTheSamePaymentAndNoOther(t *testing.T) {
-	s := sandbox.New(sandbox.Options{Pool: devtest.Postgres(t), Secret: "s"})
+	s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(devtest.Postgres(t)), Secret: "s"})
 	first, err := s.Create(t.Context(), charge("k", sandbox.CardApprove))
 	if err != nil || first.State != checkout.PaymentAuthorized || first.Key != "k" {
 		t.Fatalf("%+v, %v", first, err)
@@ -34,7 +34,7 @@ func TestTheSameKeyIsTheSamePaymentAndNoOther(t *testing.T) {
 }
 
 func TestNoStepLeavesAFinalState(t *testing.T) {
-	s := sandbox.New(sandbox.Options{Pool: devtest.Postgres(t), Secret: "s"})
+	s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(devtest.Postgres(t)), Secret: "s"})
 	for card, want := range map[string]checkout.PaymentState{
 		sandbox.CardApprove: checkout.PaymentCaptured,
 		sandbox.CardRefused: checkout.PaymentRefused,

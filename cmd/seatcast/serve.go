@@ -172,7 +172,7 @@ func (b *builder) buildCheckout(a *app, v1 *echo.Group, ledger *checkout.Store, 
 	if b.seams.holds != nil {
 		gate = b.seams.holds(gate)
 	}
-	pays := sandbox.New(sandbox.Options{Pool: b.st.pool, URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
+	pays := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(b.st.pool), URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
 	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: []checkout.Provider{pays}, Log: b.log})
 	if err != nil {
 		return err
