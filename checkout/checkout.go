@@ -296,7 +296,7 @@ type Desk struct {
 	providers map[string]Provider
 	pays      Provider // takes new payments
 	log       *slog.Logger
-	turns     turns
+	rounds    rounds
 
 	askAfter, extendAhead, extendBy, every, auditEvery time.Duration
 }

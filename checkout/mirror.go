@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -172,20 +171,17 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) error {
 // Mirror tells Redis of every change of the event it has not been told of.
 // Whoever committed one calls it at once; Run calls it for what is left.
 func (d *Desk) Mirror(ctx context.Context, event string) error {
-	done, err := d.turns.take(ctx, event)
-	if err != nil {
-		return err
-	}
-	defer done()
-	err = d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
-		what, err := readDue(ctx, tx, event)
-		if err != nil || what.nothing() {
-			return err
-		}
-		if err := what.tell(ctx, d.holds, event); err != nil {
-			return err
-		}
-		return what.told(ctx, tx, event)
+	err := d.rounds.share(ctx, event, func(ctx context.Context) error {
+		return d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
+			what, err := readDue(ctx, tx, event)
+			if err != nil || what.nothing() {
+				return err
+			}
+			if err := what.tell(ctx, d.holds, event); err != nil {
+				return err
+			}
+			return what.told(ctx, tx, event)
+		})
 	})
 	return said("mirror "+event, err)
 }
@@ -201,30 +197,4 @@ func (s *Store) mirrorDue(ctx context.Context) ([]string, error) {
 	}
 	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	return events, said("look for mirrors due", err)
-}
-
-// turns lets one mirror of an event run at a time in this process, so that the
-// rest wait here and not each on a connection of the pool.
-type turns struct {
-	mu     sync.Mutex
-	events map[string]chan struct{} // of one: whoever is in it has the turn
-}
-
-func (t *turns) take(ctx context.Context, event string) (done func(), err error) {
-	t.mu.Lock()
-	if t.events == nil {
-		t.events = make(map[string]chan struct{})
-	}
-	turn, ok := t.events[event]
-	if !ok {
-		turn = make(chan struct{}, 1)
-		t.events[event] = turn
-	}
-	t.mu.Unlock()
-	select {
-	case turn <- struct{}{}:
-		return func() { <-turn }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
