@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // throng are shoppers beside the model, on seats of their own for which they
@@ -18,16 +19,21 @@ type throng struct {
 
 	gate sync.RWMutex // held by who acts; locked, nobody does
 	all  sync.WaitGroup
+	home atomic.Bool // the test is over: they go home
 }
 
 const throngPeople = 3
 
-// start has them do crowdOps operations.
+// start has them do crowdOps operations, or fewer when the test ends before.
 func (c *throng) start(seed int) {
+	c.t.Cleanup(func() {
+		c.home.Store(true)
+		c.wait()
+	})
 	for k := range throngPeople {
 		p := &one{throng: c, rng: rand.New(rand.NewPCG(uint64(seed), uint64(k))), ids: c.seats(c.chart.Seats)[modelSeats:], me: k}
 		c.all.Go(func() {
-			for i := range crowdOps / throngPeople {
+			for i := 0; i < crowdOps/throngPeople && !c.home.Load(); i++ {
 				c.gate.RLock()
 				p.act(i)
 				c.gate.RUnlock()
