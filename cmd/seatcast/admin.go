@@ -54,8 +54,8 @@ func (c migrateCmd) Run(ctx context.Context, s *streams) error {
 	if err := migrations.Up(ctx, c.Postgres); err != nil {
 		return err
 	}
-	fmt.Fprintln(s.out, "the schema is up to date")
-	return nil
+	_, err := fmt.Fprintln(s.out, "the schema is up to date")
+	return err
 }
 
 type importCmd struct {
@@ -94,7 +94,7 @@ func readChart(w io.Writer, file string) (*seatmap.Chart, error) {
 		return nil, err
 	}
 	for _, f := range warnings {
-		fmt.Fprintln(w, "warning:", f)
+		say(w, "warning: %v\n", f)
 	}
 	return chart, nil
 }
@@ -221,9 +221,9 @@ func (c eventListCmd) Run(ctx context.Context, s *streams) error {
 			return printJSON(s.out, events)
 		}
 		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		fmt.Fprintln(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tMODE\tSTATE")
+		say(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tMODE\tSTATE\n") // errors show at Flush
 		for _, e := range events {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
+			say(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
 				e.Starts.Format(time.RFC3339), e.Opens.Format(time.RFC3339), e.Mode, e.State)
 		}
 		return w.Flush()

@@ -228,7 +228,7 @@ func (c Config) print(w io.Writer) {
 	v := reflect.ValueOf(c)
 	for i := range v.NumField() {
 		f := v.Type().Field(i)
-		fmt.Fprintf(w, "%s%s=%s\n", envPrefix, f.Tag.Get("env"), show(f.Tag.Get("secret"), v.Field(i).Interface()))
+		say(w, "%s%s=%s\n", envPrefix, f.Tag.Get("env"), show(f.Tag.Get("secret"), v.Field(i).Interface()))
 	}
 }
 

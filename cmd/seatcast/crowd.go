@@ -124,7 +124,7 @@ func (c *crowd) watch(ctx context.Context) error {
 		}
 		if res, err := c.client.Do(req); err == nil {
 			_, _ = io.Copy(io.Discard, res.Body) // ends when either side does; coming back is the answer to both
-			res.Body.Close()
+			_ = res.Body.Close()
 		}
 	}
 	return nil
@@ -236,7 +236,7 @@ func (c *crowd) call(ctx context.Context, token, method, path string, body, out 
 	if err != nil {
 		return 0, err
 	}
-	defer res.Body.Close()
+	defer func() { _ = res.Body.Close() }()
 	if out == nil || res.StatusCode >= http.StatusBadRequest {
 		_, err = io.Copy(io.Discard, res.Body)
 		return res.StatusCode, err

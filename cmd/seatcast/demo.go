@@ -51,7 +51,7 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 		return d.unlistened(err)
 	}
 	defer func() { _ = ln.Close() }() // closed already when the server ran
-	fmt.Fprintf(s.out, "starting private Redis, Postgres and NATS in %s\n", dir)
+	say(s.out, "starting private Redis, Postgres and NATS in %s\n", dir)
 	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir})
 	if err != nil {
 		return unlessEnded(ctx, err)
@@ -232,8 +232,8 @@ func (d demoCmd) serve(ctx context.Context, cfg Config, ln net.Listener, stack *
 			if err := c.run(ctx); err != nil || ctx.Err() != nil {
 				return err
 			}
-			_, err := fmt.Fprintln(s.out, "sold out: the crowd goes home")
-			return err
+			say(s.out, "sold out: the crowd goes home\n")
+			return nil
 		}
 	})
 	return g.Wait()
@@ -252,7 +252,7 @@ func browsable(addr string) string {
 }
 
 func (d demoCmd) welcome(s *streams, base string) {
-	fmt.Fprintf(s.out, `ready: %[1]s
+	say(s.out, `ready: %[1]s
 
 Try:
   open %[1]s/events/%[2]s in two browsers: pick seats in one, watch the other
@@ -261,7 +261,7 @@ Try:
   pay with card 4242424242424242 (approved) or 4000000000000002 (declined)
 `, base, d.Event)
 	if d.Crowd == 0 {
-		fmt.Fprintln(s.out, "  start with --crowd 200 to see it sell")
+		say(s.out, "  start with --crowd 200 to see it sell\n")
 	}
-	fmt.Fprintln(s.out, "Ctrl-C stops everything; the sale is resumed by the next start.")
+	say(s.out, "Ctrl-C stops everything; the sale is resumed by the next start.\n")
 }

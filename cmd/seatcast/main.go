@@ -36,7 +36,7 @@ func main() {
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "seatcast:", err)
+		say(os.Stderr, "seatcast: %v\n", err)
 		os.Exit(1)
 	}
 }
@@ -51,6 +51,9 @@ func (silent) Printf(context.Context, string, ...any) {}
 type streams struct {
 	out, err io.Writer
 }
+
+// say writes to the terminal. One that has gone has nobody to be told of it.
+func say(w io.Writer, format string, a ...any) { _, _ = fmt.Fprintf(w, format, a...) }
 
 // run is main without the process: tests call it.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"seatcast/internal/devstack"
+	"seatcast/seatmap/live"
+	"seatcast/web"
+)
+
+type readyAnswer struct {
+	Ready  bool
+	Checks map[string]struct{ Status, Detail string }
+}
+
+func readyz(t *testing.T, n *node, status int) (r readyAnswer) {
+	t.Helper()
+	a := shopper{t, n.url, ""}.do(http.MethodGet, "/readyz", "", nil).want(t, status, "")
+	if err := json.Unmarshal(a.raw, &r); err != nil {
+		t.Fatal(err)
+	}
+	if r.Ready != (status == http.StatusOK) {
+		t.Errorf("%d, and ready: %v", status, r.Ready)
+	}
+	return r
+}
+
+func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
+	h := newHouse(t, plan{})
+	n := h.node()
+	checks := readyz(t, n, http.StatusOK).Checks
+	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "redis_eviction": "ok", "postgres": "ok",
+		"redis_persistence": "warn", "postgres_settings": "warn"} { // servers of tests forget everything
+		if checks[name].Status != want {
+			t.Errorf("%s is %+v, want %s", name, checks[name], want)
+		}
+	}
+	set := func(policy string) {
+		if err := h.rdb.ConfigSet(t.Context(), "maxmemory-policy", policy).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set("volatile-lru")
+	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis_eviction"]; c.Status != "fail" {
+		t.Errorf("a Redis that evicts holds is %+v", c)
+	}
+	set("noeviction")
+	readyz(t, n, http.StatusOK)
+	if err := h.rdb.ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
+		t.Fatal(err)
+	}
+	if c := readyz(t, n, http.StatusOK).Checks["redis_persistence"]; c.Status != "ok" {
+		t.Errorf("a Redis that remembers is %+v", c)
+	}
+	h.redis.Kill()
+	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis"]; c.Status != "fail" {
+		t.Errorf("a Redis that is gone is %+v", c)
+	}
+}
+
+func TestANodeWithoutNATSIsUnreadyOnlyAfterAWhile(t *testing.T) {
+	server, err := devstack.StartNATS()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &stores{}
+	log := slog.New(slog.DiscardHandler)
+	m := live.NewMetrics(prometheus.NewRegistry())
+	st.say, err = live.Connect(server.URL(), "voice", m, log)
+	if err == nil {
+		st.hear, err = live.Connect(server.URL(), "feed", m, log)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.close()
+	r := newReadiness(st, nil)
+	if err := r.nats(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	server.Stop()
+	eventually(t, 10*time.Second, "it is away, and that is a warning", func() bool { return errors.Is(r.nats(t.Context()), web.ErrWarning) })
+	r.natsLost.Store(time.Now().Add(-natsPatience - time.Second).UnixNano())
+	if err := r.nats(t.Context()); err == nil || errors.Is(err, web.ErrWarning) {
+		t.Errorf("after %v it is %v", natsPatience, err)
+	}
+	r.leave()
+	if r.serving(t.Context()) == nil {
+		t.Error("a node that stops is still to be given requests")
+	}
+}
