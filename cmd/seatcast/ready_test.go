@@ -2,17 +2,8 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
-	"log/slog"
 	"net/http"
 	"testing"
-	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
-
-	"seatcast/internal/devstack"
-	"seatcast/seatmap/live"
-	"seatcast/web"
 )
 
 type readyAnswer struct {
@@ -62,37 +53,5 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 	h.redis.Kill()
 	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis"]; c.Status != "fail" {
 		t.Errorf("a Redis that is gone is %+v", c)
-	}
-}
-
-func TestANodeWithoutNATSIsUnreadyOnlyAfterAWhile(t *testing.T) {
-	server, err := devstack.StartNATS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	st := &stores{}
-	log := slog.New(slog.DiscardHandler)
-	m := live.NewMetrics(prometheus.NewRegistry())
-	st.say, err = live.Connect(server.URL(), "voice", m, log)
-	if err == nil {
-		st.hear, err = live.Connect(server.URL(), "feed", m, log)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.close()
-	r := newReadiness(st, nil)
-	if err := r.nats(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	server.Stop()
-	eventually(t, 10*time.Second, "it is away, and that is a warning", func() bool { return errors.Is(r.nats(t.Context()), web.ErrWarning) })
-	r.natsLost.Store(time.Now().Add(-natsPatience - time.Second).UnixNano())
-	if err := r.nats(t.Context()); err == nil || errors.Is(err, web.ErrWarning) {
-		t.Errorf("after %v it is %v", natsPatience, err)
-	}
-	r.leave()
-	if r.serving(t.Context()) == nil {
-		t.Error("a node that stops is still to be given requests")
 	}
 }
