@@ -95,7 +95,7 @@ func doubt(ctx context.Context, tx pgx.Tx, event string, shown seatmap.Map, left
 	seats, err := tx.Exec(ctx, `
 		UPDATE seats SET mirror_due = true WHERE event_id = $1 AND i IN (
 			SELECT i FROM seats WHERE event_id = $1 AND NOT mirror_due
-				AND ((status = 'sold') <> (i = ANY($2)) OR (status = 'unavailable') <> (i = ANY($3)))
+				AND status <> CASE WHEN i IN (SELECT unnest($2::int[])) THEN 'sold' WHEN i IN (SELECT unnest($3::int[])) THEN 'unavailable' ELSE 'available' END
 			ORDER BY i FOR UPDATE SKIP LOCKED)`, event, orNone(sold), orNone(closed))
 	if err != nil {
 		return 0, err

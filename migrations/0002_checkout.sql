@@ -21,6 +21,7 @@ CREATE TABLE bookings (
     created_at    timestamptz NOT NULL DEFAULT now(),
     updated_at    timestamptz NOT NULL DEFAULT now()
 );
+CREATE INDEX bookings_over ON bookings (updated_at) WHERE state IN ('sold', 'lost', 'refunded'); -- the audit's
 CREATE INDEX bookings_open ON bookings (deadline) WHERE state IN ('held', 'paying');
 CREATE INDEX bookings_mirror_due ON bookings (event_id) WHERE mirror_due;
 ALTER TABLE seats ADD FOREIGN KEY (booking_id) REFERENCES bookings;
