@@ -39,6 +39,12 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 		return nil, err
 	}
 	basket, err := d.holds.Extend(ctx, event, token, r.User, sale.Terms.Pay, sale.Terms.Grace)
+	if errors.Is(err, seatmap.ErrHoldExpired) {
+		// Another tab's payment may have sold it since we looked: then it is not expired.
+		if repeated, err := d.repeated(ctx, r); repeated != nil || err != nil {
+			return repeated, err
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
