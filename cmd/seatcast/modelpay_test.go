@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"net/http"
 
 	"seatcast/seatmap"
@@ -140,11 +139,8 @@ func (m *model) decline(o *purchase) {
 	if a.State != "held" || a.Attempt.State != "failed" {
 		m.wrong(a, o, "held still, the attempt failed")
 	}
+	o.loose = true
 	m.lasts(a, o, modelTerms.Pay, when)
-	o.stretched = func() bool {
-		return m.house.count(context.Background(), `SELECT count(*) FROM river_job
-			WHERE kind = 'reconcile' AND args ->> 'booking' = $1 AND created_at < $2`, o.id, o.until) > 0
-	}
 }
 
 // stays fails when an answer tells another end than the purchase has.

@@ -17,9 +17,9 @@ type purchase struct {
 	limit time.Time // what it is never extended beyond
 	over  bool      // it was seen to have lapsed
 
-	// stretched says whether a reconciler may have found the booking while it
-	// was being paid, and so extended it for longer than its owner was told. nil: no.
-	stretched func() bool
+	// loose: it was paid for and declined, and in between a worker may have
+	// found it being paid and extended it for longer than its owner was told.
+	loose bool
 
 	paid         bool // money was asked for, so it has a row
 	payKey, card string
@@ -54,17 +54,15 @@ func (o *purchase) live(when span) truth {
 		return no
 	case when.to.Before(o.until.Add(-slack)):
 		return yes
-	case !when.from.After(o.until.Add(slack)), !when.from.After(o.limit.Add(slack)) && o.longer():
+	case !when.from.After(o.until.Add(slack)), o.loose && !when.from.After(o.limit.Add(slack)):
 		return maybe
 	}
 	return no
 }
 
-func (o *purchase) longer() bool { return o.stretched != nil && o.stretched() }
-
-// can says whether the purchase can end then, nobody having extended it.
+// can says whether the purchase can end then, its owner not having extended it.
 func (o *purchase) can(end time.Time) bool {
-	return end.Equal(o.until) || end.After(o.until) && !end.After(o.limit) && o.longer()
+	return end.Equal(o.until) || o.loose && end.After(o.until) && !end.After(o.limit)
 }
 
 // extended is between which moments the purchase's end is after a store has
