@@ -70,6 +70,8 @@ func TestAHotEventCanBePolledToo(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{})
 	n := h.node()
+	w := watch(t, h.event, n.url)
+	eventually(t, 5*time.Second, "the node follows the event", func() bool { return w.number() > 0 })
 	first := h.poll(n, "", "")
 	if first.Mode != "hot" || first.Live == nil || *first.Live != "/v1/events/"+h.event+"/live" || first.cache != "public, max-age=1" {
 		t.Errorf("the map to poll: %+v", first)

@@ -208,8 +208,12 @@ func TestANumberTheServerDoesNotKnowGetsASnapshot(t *testing.T) {
 	}
 	all.Wait()
 
+	told := []*watcher{watch(t, h.event, old.url), watch(t, h.event, young.url)}
+	eventually(t, 5*time.Second, "both nodes are watched", func() bool { return told[0].number() > 0 && told[1].number() > 0 })
 	lost := h.forget(func() { h.burst([]*node{old}, h.seats(h.chart.Seats)[h.chart.Seats-1:]) })
-	eventually(t, 5*time.Second, "the fork is seen and numbered over", func() bool { return h.last() > lost })
+	eventually(t, 5*time.Second, "the fork is seen, numbered over, and told by both nodes", func() bool {
+		return h.last() > lost && told[0].restarts() > 0 && told[1].restarts() > 0
+	})
 	for way, open := range ways {
 		for _, n := range []*node{old, young} {
 			wantSnapshot(t, way+": of a lost history", open(t, n, h.event, lost), lost+1, false)

@@ -171,6 +171,13 @@ func (w *watcher) forwardLocked(kind string, n int64) {
 	}
 }
 
+// restarts is how often the watcher was told to start over.
+func (w *watcher) restarts() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.resets
+}
+
 func (w *watcher) number() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
