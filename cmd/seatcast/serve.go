@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -42,8 +45,9 @@ func (serveCmd) Run(ctx context.Context, s *streams) error {
 	return serve(ctx, cfg, log, seams{})
 }
 
-// seams are where parts meet. A test wraps what it wants to see fail; the
-// zero value changes nothing.
+// seams are where parts meet: a test wraps what it wants to see fail, and the
+// demo brings a listener and sessions of its own. The zero value changes
+// nothing.
 type seams struct {
 	voice func(holds.Voice) holds.Voice
 	holds func(checkout.Holds) checkout.Holds
@@ -187,12 +191,13 @@ func (b *builder) buildCheckout(a *app, v1 *echo.Group, ledger *checkout.Store, 
 }
 
 // webhookURL is where the sandbox sends its webhooks: this process, unless
-// told otherwise.
+// told otherwise. A node's address alone is enough.
 func (b *builder) webhookURL() string {
-	if b.cfg.SandboxWebhookURL != "" {
-		return b.cfg.SandboxWebhookURL
+	to := cmp.Or(b.cfg.SandboxWebhookURL, "http://"+browsable(b.addr.String()))
+	if u, err := url.Parse(to); err == nil && strings.Trim(u.Path, "/") == "" {
+		return u.JoinPath("/v1/payments/webhook", sandbox.Name).String()
 	}
-	return "http://" + browsable(b.addr.String()) + "/v1/payments/webhook/" + sandbox.Name
+	return to
 }
 
 // run answers requests on ln until ctx ends, then stops in the one order that
@@ -224,18 +229,33 @@ func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) erro
 	return errors.Join(g.Wait(), err)
 }
 
+// finishWithin is how long requests under way may still take once the watchers
+// have left: longer than the five seconds after which net/http closes a
+// connection that never carried one.
+const finishWithin = 10 * time.Second
+
 func (a *app) stop(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
 	a.ready.leave()
-	a.log.Info("stopping: draining watchers", "for", a.drain)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), a.drain)
+	a.log.Info("stopping")
+	a.drainWatchers(ctx)
+	// A time of its own: one watcher who does not leave costs no payment its answer.
+	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
-	if a.hub != nil {
-		if err := a.hub.Drain(ctx); err != nil {
-			a.log.Warn("watchers were cut off", "err", err)
-		}
-	}
 	if err := a.echo.Server.Shutdown(ctx); err != nil {
 		return errors.Join(fmt.Errorf("stop: %w", err), a.echo.Server.Close())
 	}
 	return nil
+}
+
+func (a *app) drainWatchers(ctx context.Context) {
+	if a.hub == nil {
+		return
+	}
+	a.log.Info("draining watchers", "for", a.drain)
+	ctx, cancel := context.WithTimeout(ctx, a.drain)
+	defer cancel()
+	if err := a.hub.Drain(ctx); err != nil {
+		a.log.Warn("watchers were cut off", "err", err)
+	}
 }
