@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -127,9 +128,13 @@ func (d *Desk) problem(c echo.Context, err error) error {
 		return d.seatsLost(c, &LostError{Reason: ReasonSeatsGone, Seats: took.Seats})
 	}
 	for _, row := range problems {
-		if errors.Is(err, row.err) {
-			return row.problem
+		if !errors.Is(err, row.err) {
+			continue
 		}
+		if row.problem.Status >= http.StatusInternalServerError {
+			return fmt.Errorf("%w: %w", row.problem, err) // our fault: the log needs the cause
+		}
+		return row.problem
 	}
 	return err
 }
