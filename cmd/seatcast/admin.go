@@ -48,7 +48,7 @@ type migrateCmd struct{ database }
 
 // Run brings the schema up to date; nodes started at once wait for each other.
 func (c migrateCmd) Run(ctx context.Context, s *streams) error {
-	if _, err := poolConfig(c.Postgres); err != nil { // an empty variable is set, for the parser
+	if _, err := poolConfig(c.Postgres); err != nil { // to the parser a variable that is empty is set
 		return fmt.Errorf("%sPOSTGRES_URL %w", envPrefix, err)
 	}
 	if err := migrations.Up(ctx, c.Postgres); err != nil {
@@ -190,9 +190,19 @@ type eventOpenCmd struct {
 	Event string `arg:"" help:"The event's id."`
 }
 
-// Run opens the event.
-func (c eventOpenCmd) Run(ctx context.Context) error {
-	return c.shop(ctx, func(shop *catalog.Store) error { return shop.SetState(ctx, c.Event, catalog.Open) })
+// Run opens the event and says from when bookings are taken.
+func (c eventOpenCmd) Run(ctx context.Context, s *streams) error {
+	return c.shop(ctx, func(shop *catalog.Store) error {
+		if err := shop.SetState(ctx, c.Event, catalog.Open); err != nil {
+			return err
+		}
+		e, err := shop.Get(ctx, c.Event)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(s.out, "%s is open: bookings from %s\n", e.ID, e.Opens.Format(time.RFC3339))
+		return err
+	})
 }
 
 type eventCloseCmd struct {

@@ -143,8 +143,8 @@ var demoVenues = []demoVenue{
 	{"club", "Late Session", "The Cellar", "America/New_York", seatmap.Club, 1800, "USD"},
 }
 
-// putOnSale migrates, imports the venues that are not there yet, and opens the
-// one that was asked for. A second start finds the sale as it was left.
+// putOnSale migrates, imports the venues that are not there yet, opens the one
+// that was asked for and closes the others. A second start finds the sale as it was left.
 func (d demoCmd) putOnSale(ctx context.Context, cfg Config) error {
 	if err := migrations.Up(ctx, cfg.Postgres); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -58,8 +59,10 @@ func (r *readiness) nats(context.Context) error {
 		r.natsLost.Store(0)
 		return nil
 	}
-	r.natsLost.CompareAndSwap(0, time.Now().UnixNano())
-	away := time.Since(time.Unix(0, r.natsLost.Load()))
+	now := time.Now().UnixNano()
+	r.natsLost.CompareAndSwap(0, now)
+	lost := cmp.Or(r.natsLost.Load(), now) // 0: another probe has just found it back
+	away := time.Duration(now - lost)
 	if away > natsPatience {
 		return fmt.Errorf("away for %s", away.Round(time.Second))
 	}
