@@ -20,7 +20,7 @@ var (
 	lapseScript = newScript("lapse", seatsLua, lapseLua)
 )
 
-// most holds that one change lets lapse: a long script keeps everybody waiting.
+// lapseBatch is the most holds that one change lets lapse: a long script keeps everybody waiting.
 const lapseBatch = 1000
 
 // Lapse makes the map tell which holds have ended. Any node may call it at any

@@ -160,7 +160,7 @@ func (s *Store) peek(ctx context.Context, r TakeRequest) ([]int, error) {
 		keys    = append(make([]string, 0, 1+len(r.Seats)), seatmap.SeqKey(r.Event))
 	)
 	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		basket = p.Exists(ctx, seatmap.BasketKey(r.Event, r.Token)) // first: a basket made after it holds no seat of another's
+		basket = p.Exists(ctx, seatmap.BasketKey(r.Event, r.Token)) // first: what a basket made in between holds is this token's own
 		holders = p.MGet(ctx, holdKeys(keys, r.Event, r.Seats)...)
 		return nil
 	})
