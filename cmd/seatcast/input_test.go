@@ -72,6 +72,7 @@ type sent struct {
 	method string // POST when empty
 	path   string
 	body   string
+	stream bool              // its length is not told beforehand
 	header map[string]string // beside Content-Type and ann's Authorization; an empty value takes one away
 
 	status int
@@ -99,6 +100,18 @@ func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
 	}
 }
 
+// Headers over the limit never reach a handler: Go's own server answers.
+func TestHugeHeadersAreRefused(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	s.quiet()
+	before := s.world()
+	a := send(s.request(t, sent{path: "/v1/bookings/" + s.event, body: `{"ticketIds":["` + s.seats[20] + `"]}`,
+		header: map[string]string{"Idempotency-Key": strings.Repeat("k", 64<<10)}}))
+	a.want(t, http.StatusRequestHeaderFieldsTooLarge, "")
+	s.unchanged(t, before)
+}
+
 func (s *stage) request(t *testing.T, c sent) *http.Request {
 	t.Helper()
 	if c.method == "" {
@@ -110,6 +123,9 @@ func (s *stage) request(t *testing.T, c sent) *http.Request {
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+s.ann.token)
+	if c.stream {
+		req.ContentLength = -1
+	}
 	for name, value := range c.header {
 		if value == "" {
 			req.Header.Del(name)
@@ -155,6 +171,8 @@ func (s *stage) badBodies() []sent {
 		{why: "10,000 seats by their long names", path: book, body: list(10_000, func(i int) string { return seat(i % 40) }), status: 413, code: "body_too_large"},
 		{why: "a body over the limit", path: book, body: `{"ticketIds":["` + strings.Repeat("A", web.BodyLimit) + `"]}`, status: 413, code: "body_too_large"},
 		{why: "spaces over the limit", path: book, body: list(1, seat) + strings.Repeat(" ", web.BodyLimit), status: 413, code: "body_too_large"},
+		{why: "a stream of a body over the limit", path: book, body: `{"ticketIds":["` + strings.Repeat("A", web.BodyLimit) + `"]}`, stream: true, status: 413, code: "body_too_large"},
+		{why: "a stream of spaces over the limit", path: book, body: list(1, seat) + strings.Repeat(" ", web.BodyLimit), stream: true, status: 413, code: "body_too_large"},
 		{why: "more than the account may hold", path: book, body: list(7, seat), status: 429, code: "too_many_held"},
 		{why: "a seat that is held", path: book, body: `{"ticketIds":["` + free + `","` + s.seats[2] + `"]}`, status: 409, code: "seats_taken", says: s.seats[2]},
 		{why: "a seat that is sold", path: book, body: `{"ticketIds":["` + free + `","` + s.seats[0] + `"]}`, status: 409, code: "seats_taken", says: s.seats[0]},
