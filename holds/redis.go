@@ -37,8 +37,8 @@ func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) 
 	return &Store{rdb: rdb, judge: judge, voice: voice, log: log, metrics: newMetrics(), lately: newLately()}
 }
 
-// Options reads a Redis URL, or several with commas between for a cluster, and
-// sets what a hold needs: a caller's deadline reaches the socket, a full pool
+// Options reads a Redis URL, or several with commas between for a cluster; of
+// its parameters db, pool_size and skip_verify count. It sets what a hold needs: a caller's deadline reaches the socket, a full pool
 // says so soon, and a call without an answer is repeated once, which every
 // script here stands.
 func Options(urls string) (*redis.UniversalOptions, error) {
@@ -53,6 +53,7 @@ func Options(urls string) (*redis.UniversalOptions, error) {
 		}
 		o.Addrs = append(o.Addrs, parsed.Addr)
 		o.DB, o.Username, o.Password, o.TLSConfig = parsed.DB, parsed.Username, parsed.Password, parsed.TLSConfig
+		o.PoolSize = parsed.PoolSize
 	}
 	o.ContextTimeoutEnabled = true
 	o.MaxRetries = 1

@@ -85,8 +85,8 @@ func TestARedisThatFollowsAnotherIsUnavailableAndChangesNothing(t *testing.T) {
 
 func TestOptionsOfAClusterNameEveryNode(t *testing.T) {
 	t.Parallel()
-	o, err := holds.Options("redis://user:pass@a:1/0,redis://user:pass@b:2/0")
-	if err != nil || !slices.Equal(o.Addrs, []string{"a:1", "b:2"}) || o.Password != "pass" || !o.ContextTimeoutEnabled {
+	o, err := holds.Options("redis://user:pass@a:1/0?pool_size=7,redis://user:pass@b:2/0?pool_size=7")
+	if err != nil || !slices.Equal(o.Addrs, []string{"a:1", "b:2"}) || o.Password != "pass" || o.PoolSize != 7 || !o.ContextTimeoutEnabled {
 		t.Errorf("%+v %v", o, err)
 	}
 	if _, err := holds.Options("http://a"); err == nil {
