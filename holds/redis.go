@@ -38,9 +38,9 @@ func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) 
 }
 
 // Options reads a Redis URL, or several with commas between for a cluster; of
-// its parameters db, pool_size and skip_verify count. It sets what a hold needs: a caller's deadline reaches the socket, a full pool
-// says so soon, and a call without an answer is repeated once, which every
-// script here stands.
+// their parameters db, pool_size and skip_verify count. It sets what a hold
+// needs: a caller's deadline reaches the socket, a full pool says so soon, and
+// a call without an answer is repeated once, which every script here stands.
 func Options(urls string) (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
 	for _, one := range strings.Split(urls, ",") {
