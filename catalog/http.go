@@ -65,6 +65,11 @@ type area struct {
 }
 
 func (s *Store) getEvent(c echo.Context) error {
+	// The router gives a last parameter everything that is left of a path, so
+	// that /events/x/live would come here on a node that is no hub.
+	if strings.Contains(c.Param("event"), "/") {
+		return echo.ErrNotFound
+	}
 	k, err := s.known(c.Request().Context(), c.Param("event"))
 	if err != nil {
 		return problem(err)

@@ -59,8 +59,8 @@ func (s *Store) Basket(ctx context.Context, event, token string) (b seatmap.Bask
 // Extend makes a basket last until by and grace from now, never shorter than it
 // would have and never past its cap.
 //
-// It returns seatmap.ErrNoBasket, seatmap.ErrNotYours, seatmap.ErrHoldExpired
-// or, when somebody else has seats of it, a *seatmap.LostError. Each changed
+// It returns seatmap.ErrNoBasket, seatmap.ErrNotYours, seatmap.ErrSold,
+// seatmap.ErrHoldExpired or, when somebody else has seats of it, a *seatmap.LostError. Each changed
 // nothing.
 func (s *Store) Extend(ctx context.Context, event, token, user string, by, grace time.Duration) (b seatmap.Basket, err error) {
 	defer func() { s.metrics.came("extend", err) }()
@@ -78,8 +78,7 @@ func (s *Store) Extend(ctx context.Context, event, token, user string, by, grace
 // Release gives back what a basket still holds; giving it back again changes
 // nothing and is no error.
 //
-// It returns seatmap.ErrNoBasket, seatmap.ErrNotYours, or seatmap.ErrHoldExpired
-// when the basket is sold. Each changed nothing.
+// It returns seatmap.ErrNoBasket, seatmap.ErrNotYours, or seatmap.ErrSold. Each changed nothing.
 func (s *Store) Release(ctx context.Context, event, token, user string) (err error) {
 	defer func() { s.metrics.came("release", err) }()
 	answer, err := s.settled(ctx, event, token, func(list string, seats []int) (reply, error) {

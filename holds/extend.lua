@@ -14,7 +14,7 @@
 -- ARGV[4]    seats the caller believes the basket has, with commas between
 -- ARGV[5..]  each seat
 -- Returns    {held, change, basket}: change is empty when the map said so already; basket as HGETALL
---            {lost, seat…} {over} {moved} {foreign} {none} {cold}: nothing changed
+--            {lost, seat…} {sold} {over} {moved} {foreign} {none} {cold}: nothing changed
 
 local seq, map, held, log, basket, user = unpack(KEYS, 1, 6)
 local token, account, by, seats = unpack(ARGV, 1, 4)
@@ -25,6 +25,7 @@ local b = redis.call('HMGET', basket, 'user', 'state', 'seats', 'until', 'cap')
 if not b[1] then return {'none'} end
 if b[1] ~= account then return {'foreign'} end
 local us, ms = clock()
+if b[2] == 'sold' then return {'sold'} end
 if b[2] ~= 'held' or b[4] <= ms then return {'over'} end
 if b[3] ~= seats then return {'moved'} end
 
@@ -40,9 +41,9 @@ if #lost > 1 then return lost end
 if missing then return {'over'} end
 
 local mine = {unpack(ARGV, 5)}
-local dark = {}
+local unshown = {}
 for k, state in ipairs(shown(map, mine)) do
-  if state ~= 1 then dark[#dark + 1] = mine[k] end
+  if state ~= 1 then unshown[#unshown + 1] = mine[k] end
 end
 
 local till = string.format('%d', math.min(b[5], math.max(b[4], ms + by)))
@@ -56,9 +57,9 @@ end
 many(index, 'ZADD', held)
 many(index, 'ZADD', user)
 local change = ''
-if #dark > 0 then
-  paint(map, dark, all(#dark, 1))
+if #unshown > 0 then
+  paint(map, unshown, all(#unshown, 1))
   change = announce(seq, log, last, us, ms,
-    list('reserved', dark) .. ',"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"')
+    list('reserved', unshown) .. ',"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"')
 end
 return {'held', change, redis.call('HGETALL', basket)}

@@ -291,6 +291,8 @@ func problem(sale *seatmap.Sale, err error) error {
 			Detail: fmt.Sprintf("one account holds at most %d seats at a time; give some back or pay for them", sale.Terms.SeatsPerUser)}
 	case errors.Is(err, ErrReused):
 		return refuse("idempotency_key_reused", "this Idempotency-Key was sent with another request; use a new one", nil)
+	case errors.Is(err, seatmap.ErrSold):
+		return conflict("booking_final", "this booking is sold: its tickets are in GET /v1/bookings/{booking}", nil)
 	case errors.Is(err, seatmap.ErrHoldExpired):
 		return conflict("hold_expired", "the hold is over; begin anew, with a new Idempotency-Key", nil)
 	case errors.Is(err, seatmap.ErrNotYours):
@@ -300,8 +302,8 @@ func problem(sale *seatmap.Sale, err error) error {
 	case errors.Is(err, seatmap.ErrNoEvent):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event", Detail: "there is no such event"}
 	case errors.Is(err, seatmap.ErrUnavailable):
-		return &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable", RetryAfter: time.Second,
-			Detail: "holds do not answer at the moment; send the same request again"}
+		return fmt.Errorf("%w: %w", &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
+			Detail: "holds do not answer at the moment; send the same request again", RetryAfter: time.Second}, err)
 	default:
 		return err
 	}

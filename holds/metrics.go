@@ -24,7 +24,7 @@ func newMetrics() metrics {
 			Name: "holds_total", Help: "Calls of the hold store by verb and outcome.",
 		}, []string{"verb", "outcome"}),
 		scripts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "holds_script_seconds", Help: "How long a script took, from sending it to its answer.",
+			Name: "holds_script_seconds", Help: "How long a script, or the plain read before a take (peek), took from sending it to its answer.",
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14), // 50 µs to 0.4 s
 		}, []string{"verb"}),
 	}
@@ -71,6 +71,7 @@ func outcome(err error) string {
 	}{
 		{ErrOverCap, "over_cap"},
 		{ErrReused, "reused"},
+		{seatmap.ErrSold, "sold"},
 		{seatmap.ErrHoldExpired, "expired"},
 		{seatmap.ErrNotYours, "not_yours"},
 		{seatmap.ErrNoBasket, "no_basket"},

@@ -19,7 +19,7 @@ var takeScript = newScript("take", takeLua)
 // token again is answered with the basket as it is.
 //
 // It returns a *TakenError, an *AreaFullError, ErrOverCap or ErrReused;
-// seatmap.ErrHoldExpired when the token's basket is over, so that a new token
+// seatmap.ErrSold or ErrHoldExpired when the token's basket is over, so that a new token
 // is needed; seatmap.ErrNotYours when it is another account's. Each changed
 // nothing. Places in areas are not held: they are only refused early.
 func (s *Store) Take(ctx context.Context, r TakeRequest) (seatmap.Basket, error) {
@@ -138,6 +138,8 @@ func refused(r reply) error {
 		return ErrReused
 	case "over":
 		return seatmap.ErrHoldExpired
+	case "sold":
+		return seatmap.ErrSold
 	case "foreign":
 		return seatmap.ErrNotYours
 	case "none":

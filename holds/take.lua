@@ -16,7 +16,7 @@
 --            an array of the seats, and the four words each of them is to BITFIELD
 -- Returns    {held, change, first}: change is empty when no seat was asked for
 --            {same, first, until, cap, seats, areas, quote}: this token's live basket, nothing changed
---            {taken, k…}: the k-th seats asked for; {area, name} {cap} {reused} {over} {foreign} {cold}: nothing changed
+--            {taken, k…}: the k-th seats asked for; {area, name} {cap} {reused} {sold} {over} {foreign} {cold}: nothing changed
 
 local seq, basket, token = KEYS[1], KEYS[5], ARGV[1]
 
@@ -28,6 +28,7 @@ if redis.call('EXISTS', basket) == 1 then
   local account, _, _, _, hash = cmsgpack.unpack(ARGV[2])
   local b = redis.call('HMGET', basket, 'user', 'state', 'until', 'hash', 'first', 'cap', 'seats', 'areas', 'quote')
   if b[1] ~= account then return {'foreign'} end
+  if b[2] == 'sold' then return {'sold'} end
   if b[2] ~= 'held' or b[3] <= select(2, clock()) then return {'over'} end
   if b[4] ~= hash then return {'reused'} end
   return {'same', b[5], b[3], b[6], b[7], b[8], b[9]}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 )
@@ -81,6 +82,7 @@ var (
 	ErrNoBasket    = errors.New("seatmap: no such basket")             // never was, or gone for longer than ten minutes
 	ErrNotYours    = errors.New("seatmap: basket of another account")  // nothing changed
 	ErrHoldExpired = errors.New("seatmap: hold expired or given back") // nothing changed
+	ErrSold        = fmt.Errorf("seatmap: basket is sold: %w", ErrHoldExpired)
 )
 
 // ErrUnavailable is the answer of a store that does not answer: what was asked

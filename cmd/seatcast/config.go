@@ -38,7 +38,7 @@ type Config struct {
 
 	Sandbox           bool   `env:"SANDBOX" envDefault:"false" help:"offer the built-in payment provider that moves no money"`
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
-	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them (default: this process)"`
+	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them: an api node, such as http://10.0.0.5:8080 (default: this process, when it is one)"`
 
 	Origins  []string      `env:"ORIGINS" help:"host patterns of other sites that may open a WebSocket"`
 	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes to send its watchers elsewhere"`
@@ -109,16 +109,23 @@ func (c Config) faults() (fs faults) {
 		fs.add("SERVER_KEY", "needs at least 32 characters, the same on every node")
 	}
 	c.checkSessions(&fs)
+	c.checkPayments(&fs)
+	return fs
+}
+
+func (c Config) checkPayments(fs *faults) {
 	switch {
 	case !c.Sandbox && (c.has("api") || c.has("worker")):
-		fs.add("SANDBOX", "is the only payment provider there is: set it to true, or give this process the hub role alone")
+		fs.add("SANDBOX", "must be true: this version has no other payment provider (a process with the hub role alone needs none)")
 	case c.Sandbox && len(c.SandboxSecret) < 16:
 		fs.add("SANDBOX_SECRET", "needs at least 16 characters")
 	}
-	if c.SandboxWebhookURL != "" {
+	switch {
+	case c.SandboxWebhookURL != "":
 		fs.check("SANDBOX_WEBHOOK_URL", c.SandboxWebhookURL, "http", "https")
+	case c.Sandbox && c.has("worker") && !c.has("api"):
+		fs.add("SANDBOX_WEBHOOK_URL", "is required of a worker that is no api: name an api node, such as http://10.0.0.5:8080")
 	}
-	return fs
 }
 
 func (c Config) checkProcess(fs *faults) {

@@ -50,7 +50,7 @@ func TestServeTellsEveryFaultOfTheEnvironmentByName(t *testing.T) {
 			map[string]string{"POSTGRES_URL": "-", "REDIS_URL": "-", "NATS_URL": "-", "SERVER_KEY": "-", "SESSION_KEY": "-",
 				"SANDBOX": "-", "SANDBOX_SECRET": "-", "SANDBOX_WEBHOOK_URL": "-"},
 			[]string{"POSTGRES_URL is required", "REDIS_URL is required", "NATS_URL is required", "SERVER_KEY needs at least 32",
-				"SESSION_JWKS_URL is required (or SEATCAST_SESSION_KEY)", "SANDBOX is the only payment provider"},
+				"SESSION_JWKS_URL is required (or SEATCAST_SESSION_KEY)", "SANDBOX must be true"},
 		},
 		"EverythingWrong": {
 			map[string]string{"ADDR": "8080", "ROLES": "api,cook", "POSTGRES_URL": "mysql://h/db", "REDIS_URL": "localhost:6379", "NATS_URL": "nats://h,http://h",
@@ -65,6 +65,7 @@ func TestServeTellsEveryFaultOfTheEnvironmentByName(t *testing.T) {
 			[]string{"SESSION_ISSUER is required", "SESSION_AUDIENCE is required"},
 		},
 		"TwoWaysToSignIn":    {map[string]string{"SESSION_JWKS_URL": "https://login.example/keys"}, []string{"SESSION_KEY is set beside SEATCAST_SESSION_JWKS_URL"}},
+		"SandboxWorkerAlone": {map[string]string{"ROLES": "worker", "SANDBOX_WEBHOOK_URL": "-"}, []string{"SANDBOX_WEBHOOK_URL is required"}},
 		"SandboxSecretShort": {map[string]string{"SANDBOX_SECRET": "short"}, []string{"SANDBOX_SECRET needs at least 16"}},
 		"Parameters": {
 			map[string]string{"POSTGRES_URL": "postgres://h/db?sslmode=perhaps", "REDIS_URL": "redis://h/zero", "DRAIN": "-1s"},

@@ -79,6 +79,8 @@ func TestASeatIsHeldPaidAndSeenSold(t *testing.T) {
 		return a.State == "sold" && len(a.Tickets) == 2 && a.Tickets[0].Status == "valid" && a.Tickets[1].Status == "valid"
 	})
 	w.sees(2*time.Second, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Sold, 0, 1) })
+	s.extend(b.BookingID).want(t, http.StatusConflict, "booking_final") // and not "begin anew": who does buys twice
+	s.hold(h.event, "once", seats...).want(t, http.StatusConflict, "booking_final")
 	h.balanced(t.Context())
 }
 

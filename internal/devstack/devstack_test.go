@@ -185,3 +185,16 @@ func TestWatchTellsOfAServerThatDied(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 }
+
+func TestAFolderOfOtherFilesIsLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "thesis.txt"), []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := devstack.Open(dir); !errors.Is(err, devstack.ErrForeign) {
+		t.Fatalf("got %v", err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("left behind: %v, %v", entries, err)
+	}
+}

@@ -10,6 +10,9 @@ import (
 	"syscall"
 )
 
+// ErrForeign says that the folder holds somebody else's files.
+var ErrForeign = errors.New("devstack: the folder holds other files")
+
 // ErrInUse says that a running stack has the folder.
 var ErrInUse = errors.New("devstack: the folder is in use")
 
@@ -22,12 +25,16 @@ type Home struct {
 	lock    *os.File
 }
 
-// Open makes dir when it is missing and takes it. It returns ErrInUse when a
-// running process has it and ErrMayNotEnter when the servers could not reach it.
+// Open makes dir when it is missing and takes it. It returns ErrForeign when dir
+// is neither empty nor the home of an earlier start, ErrInUse when a running
+// process has it and ErrMayNotEnter when the servers could not reach it.
 func Open(dir string) (*Home, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("devstack: %w", err)
+	}
+	if err := unlessForeign(dir); err != nil {
+		return nil, err
 	}
 	a, err := accountFor(dir)
 	if err != nil {
@@ -48,6 +55,19 @@ func Open(dir string) (*Home, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return h, nil
+}
+
+// unlessForeign refuses a folder with something in it and no lock of ours, so
+// that a mistyped path does not fill a folder that is in use for other things.
+func unlessForeign(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil || len(entries) == 0 { // what is wrong with it is told by whoever uses it
+		return nil
+	}
+	if _, err := os.Stat(filepath.Join(dir, "lock")); errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("%w: %s is not empty and no earlier start made it; name a new folder", ErrForeign, dir)
+	}
+	return nil
 }
 
 // Close gives the folder free. The servers in it have been stopped before.
