@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5"
@@ -130,9 +131,10 @@ func (h *Home) clearPostgresLocks(data string) error {
 
 // URL is the address of a database of this server.
 func (p *Postgres) URL(database string) string {
+	query := url.Values{"host": {p.home.sockets}, "port": {"5432"}}.Encode()
 	u := url.URL{
 		Scheme: "postgres", User: url.User("seatcast"), Path: "/" + database,
-		RawQuery: url.Values{"host": {p.home.sockets}, "port": {"5432"}}.Encode(),
+		RawQuery: strings.ReplaceAll(query, "+", "%20"), // to pgx, as to libpq, a + is a plus
 	}
 	return u.String()
 }
