@@ -173,7 +173,7 @@ type Provider interface {
 	// Create asks for an authorisation, to be captured later. The same key
 	// answers the same payment.
 	Create(ctx context.Context, c Charge) (Payment, error)
-	// Get returns the payment as it is now.
+	// Get returns the payment as it is now; ErrUnknownPayment when there is none.
 	Get(ctx context.Context, id string) (Payment, error)
 	// Capture takes the money of an authorised payment.
 	Capture(ctx context.Context, id string) (Payment, error)

@@ -124,6 +124,16 @@ func TestWebhookOfAPaymentThatIsNotOursIsAnsweredAndForgotten(t *testing.T) {
 	}
 }
 
+func TestWebhookOfAPaymentItsProviderDoesNotKnowIsAnsweredAndForgotten(t *testing.T) {
+	h := setup(t)
+	if status := h.notify(`{"id":"evt_1","type":"payment.authorized","payment":"pay_of_another_day"}`); status != http.StatusNoContent {
+		t.Errorf("webhook answered %d", status)
+	}
+	if n := ask[int](h, `SELECT count(*) FROM webhook_inbox`); n != 0 {
+		t.Errorf("%d notices taken in", n)
+	}
+}
+
 func TestWebhookWhoseEffectFailsIsNotRemembered(t *testing.T) {
 	h := setup(t)
 	id := h.hold("ada", []int{1}, 0)

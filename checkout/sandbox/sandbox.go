@@ -26,6 +26,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 
 	"seatcast/checkout"
@@ -172,6 +173,9 @@ func (s *Sandbox) Get(ctx context.Context, id string) (checkout.Payment, error) 
 
 func (s *Sandbox) get(ctx context.Context, id string) (checkout.Payment, error) {
 	e, err := s.books.entry(ctx, id)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = checkout.ErrUnknownPayment
+	}
 	if err != nil {
 		return checkout.Payment{}, fmt.Errorf("sandbox: get: %w", err)
 	}
