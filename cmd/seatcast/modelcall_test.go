@@ -147,11 +147,14 @@ func (m *model) want(a answer, o *purchase, status int, code string) {
 }
 
 // held says whether a purchase was found held: answered with status, or with
-// hold_expired. Where the model knows, it must be so.
+// hold_expired, or that it is sold. Where the model knows, it must be so.
 func (m *model) held(a answer, o *purchase, status int, when span) bool {
 	m.house.t.Helper()
 	live := o.live(when)
 	switch {
+	case o.state == "sold":
+		m.want(a, o, http.StatusConflict, "booking_final")
+		return false
 	case a.status == status && a.Code == "" && live != no:
 		return true
 	case a.status == http.StatusConflict && a.Code == "hold_expired" && live != yes:

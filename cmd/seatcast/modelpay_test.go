@@ -21,7 +21,7 @@ func (m *model) reuse(o *purchase) {
 	other := m.window[m.what.dice%len(m.window)]
 	a, when := m.call(func() answer { return m.send(o, []int{other}) })
 	switch {
-	case len(o.seats) == 1 && o.seats[0] == other:
+	case o.state == "sold", len(o.seats) == 1 && o.seats[0] == other:
 		m.held(a, o, http.StatusOK, when)
 	case a.Code == "idempotency_key_reused" && o.live(when) != no:
 		m.want(a, o, http.StatusUnprocessableEntity, "idempotency_key_reused")
