@@ -41,7 +41,7 @@ type Config struct {
 	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them: an api node, such as http://10.0.0.5:8080 (default: this process, when it is one)"`
 
 	Origins  []string      `env:"ORIGINS" help:"host patterns of other sites that may open a WebSocket"`
-	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes to send its watchers elsewhere"`
+	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes at most to send its watchers elsewhere; requests get ten seconds more"`
 	LogLevel string        `env:"LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 }
 
@@ -264,7 +264,7 @@ func show(secret string, value any) string {
 }
 
 // shownParameters of a URL tell nobody how to get in.
-var shownParameters = []string{"host", "port", "sslmode", "pool_max_conns", "db"}
+var shownParameters = []string{"host", "port", "sslmode", "pool_max_conns", "pool_size", "db"}
 
 // showURL leaves of a URL what says where it leads: a user may be a token, and a
 // parameter a password.
