@@ -174,6 +174,7 @@ var problems = []struct {
 	{seatmap.ErrNoBasket, &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking", Detail: "there is no such booking; one that was never paid is forgotten ten minutes after its hold"}},
 	{seatmap.ErrNoEvent, &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking", Detail: "there is no such booking"}},
 	{seatmap.ErrNotYours, &web.Problem{Status: http.StatusForbidden, Code: "not_your_booking", Detail: "the booking belongs to another account"}},
+	{seatmap.ErrSold, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}}, // before ErrHoldExpired, which it also is
 	{seatmap.ErrHoldExpired, &web.Problem{Status: http.StatusConflict, Code: "hold_expired", Detail: "the hold has ended or was given back; begin a new booking"}},
 	{ErrFinal, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}},
 	{ErrInProgress, &web.Problem{Status: http.StatusConflict, Code: "payment_in_progress", Detail: "a payment of this booking is under way; wait for its verdict", RetryAfter: 2 * time.Second}},

@@ -291,7 +291,7 @@ func problem(sale *seatmap.Sale, err error) error {
 			Detail: fmt.Sprintf("one account holds at most %d seats at a time; give some back or pay for them", sale.Terms.SeatsPerUser)}
 	case errors.Is(err, ErrReused):
 		return refuse("idempotency_key_reused", "this Idempotency-Key was sent with another request; use a new one", nil)
-	case errors.Is(err, seatmap.ErrSold):
+	case errors.Is(err, seatmap.ErrSold): // before ErrHoldExpired, which it also is
 		return conflict("booking_final", "this booking is sold: its tickets are in GET /v1/bookings/{booking}", nil)
 	case errors.Is(err, seatmap.ErrHoldExpired):
 		return conflict("hold_expired", "the hold is over; begin anew, with a new Idempotency-Key", nil)

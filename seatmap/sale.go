@@ -79,10 +79,10 @@ const (
 
 // Outcomes of touching a basket that several parts act on.
 var (
-	ErrNoBasket    = errors.New("seatmap: no such basket")             // never was, or gone for longer than ten minutes
-	ErrNotYours    = errors.New("seatmap: basket of another account")  // nothing changed
-	ErrHoldExpired = errors.New("seatmap: hold expired or given back") // nothing changed
-	ErrSold        = fmt.Errorf("seatmap: basket is sold: %w", ErrHoldExpired)
+	ErrNoBasket    = errors.New("seatmap: no such basket")                     // never was, or gone for longer than ten minutes
+	ErrNotYours    = errors.New("seatmap: basket of another account")          // nothing changed
+	ErrHoldExpired = errors.New("seatmap: hold expired or given back")         // nothing changed
+	ErrSold        = fmt.Errorf("seatmap: basket is sold: %w", ErrHoldExpired) // nothing changed; its hold is over too
 )
 
 // ErrUnavailable is the answer of a store that does not answer: what was asked

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -17,6 +18,9 @@ import (
 // natsPatience is how long a node may hear nothing of NATS before it is
 // unready: the poll of numbers repairs its maps meanwhile.
 const natsPatience = 10 * time.Second
+
+// settingsTimeout bounds the look at settings at start.
+const settingsTimeout = 3 * time.Second
 
 // readiness answers whether this process should be given requests: not the
 // same as being alive.
@@ -44,6 +48,19 @@ func (r *readiness) checks() map[string]func(context.Context) error {
 		"redis_persistence": r.redisPersistence,
 		"postgres":          r.st.pool.Ping,
 		"postgres_settings": r.postgresSettings,
+	}
+}
+
+// warn logs at start what /readyz would say of the settings this process
+// depends on.
+func (r *readiness) warn(ctx context.Context, log *slog.Logger) {
+	ctx, cancel := context.WithTimeout(ctx, settingsTimeout)
+	defer cancel()
+	checks := r.checks()
+	for _, name := range []string{"redis_eviction", "redis_persistence", "postgres_settings"} {
+		if err := checks[name](ctx); err != nil {
+			log.WarnContext(ctx, "unsafe setting", "check", name, "err", err)
+		}
 	}
 }
 

@@ -83,6 +83,7 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 	if err != nil {
 		return err
 	}
+	a.ready.warn(ctx, log)
 	log.Info("serving", "addr", ln.Addr().String(), "roles", cfg.Roles)
 	return a.run(ctx, ln, s.ready)
 }
