@@ -122,7 +122,7 @@ type eventCreateCmd struct {
 	Pay      time.Duration `placeholder:"DURATION" help:"How long a payment may take (default 5m)."`
 	Cap      time.Duration `placeholder:"DURATION" help:"When a hold ends whatever is extended (default 20m)."`
 	PerOrder int           `name:"seats-per-booking" placeholder:"N" help:"Most seats and places in one booking (default 10)."`
-	PerUser  int           `name:"seats-per-user" placeholder:"N" help:"Most seats one account may hold at a time (default 10)."`
+	PerUser  int           `name:"seats-per-user" placeholder:"N" help:"Most seats one account may hold at a time, and tickets it may have in all (default 10)."`
 }
 
 var shaPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
