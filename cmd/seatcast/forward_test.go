@@ -60,13 +60,7 @@ func (f *forwarder) freeze() {
 	f.open = make(chan struct{})
 }
 
-// thaw lets go on what freeze stopped.
-func (f *forwarder) thaw() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.thawLocked()
-}
-
+// thawLocked lets go on what freeze stopped.
 func (f *forwarder) thawLocked() {
 	select {
 	case <-f.open:
