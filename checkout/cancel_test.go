@@ -11,11 +11,16 @@ import (
 	"seatcast/seatmap"
 )
 
-// slowHolds lets something happen right after a hold was extended, or right
-// before it is given back.
+// slowHolds lets something happen right after a hold was extended, right
+// before its basket is read, or right before it is given back.
 type slowHolds struct {
 	*fakeHolds
-	extended, releasing func()
+	extended, reading, releasing func()
+}
+
+func (s *slowHolds) Basket(ctx context.Context, event, token string) (seatmap.Basket, error) {
+	run(&s.reading)
+	return s.fakeHolds.Basket(ctx, event, token)
 }
 
 func (s *slowHolds) Extend(ctx context.Context, event, token, user string, by, grace time.Duration) (seatmap.Basket, error) {
@@ -58,7 +63,28 @@ func TestABookingGivenBackWhileItsPaymentBeginsIsNotCharged(t *testing.T) {
 	if r := h.pay(id, "ada", sandbox.CardApprove); r.Code != "hold_expired" {
 		t.Errorf("payment: %+v", r)
 	}
-	if got := h.ledger(); len(got) != 0 {
+	if got := h.ledger(); got["voided"] != 1 || len(got) != 1 {
+		t.Errorf("money: %v", got)
+	}
+	h.becomes(id, "released")
+}
+
+// A third tab confirms, and so asks the provider before the one that pays has
+// seen that the seats were given back.
+func TestAPaymentConfirmedWhileItIsWithdrawnEndsAtItsProvider(t *testing.T) {
+	var s slowHolds
+	h := setup(t, slowly(&s))
+	id := h.hold("ada", []int{1}, 0)
+	s.extended = func() {
+		if r := h.call(http.MethodDelete, "/bookings/"+id, "ada", nil); r.Status != http.StatusNoContent {
+			t.Errorf("cancel: %+v", r)
+		}
+		s.reading = func() { h.call(http.MethodPut, "/bookings/"+id+"/confirm", "ada", nil) }
+	}
+	if r := h.pay(id, "ada", sandbox.CardLate); r.Code != "hold_expired" {
+		t.Errorf("payment: %+v", r)
+	}
+	if got := h.ledger(); got["voided"] != 1 || len(got) != 1 {
 		t.Errorf("money: %v", got)
 	}
 	h.becomes(id, "released")

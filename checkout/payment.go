@@ -59,7 +59,7 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	}
 	ctx = context.WithoutCancel(ctx) // what has begun is finished, though the shopper may go
 	if fresh && d.wasReleased(ctx, b) {
-		return nil, d.withdraw(ctx, b, a)
+		return nil, d.withdraw(ctx, b)
 	}
 	if fresh {
 		if err := d.ask(ctx, a); err != nil {
@@ -77,11 +77,9 @@ func (d *Desk) wasReleased(ctx context.Context, b *booking) bool {
 	return err == nil && basket.State == seatmap.BasketReleased
 }
 
-// withdraw ends a payment that no provider has heard of, and its booking.
-func (d *Desk) withdraw(ctx context.Context, b *booking, a *attempt) error {
-	if err := d.settle(ctx, a.Provider, Payment{Key: a.ID, State: PaymentVoided, Reason: "given back"}, nil); err != nil {
-		return err
-	}
+// withdraw ends a booking whose payment has just begun. The payment is ended at
+// its provider: a confirm of another tab may have asked for it already.
+func (d *Desk) withdraw(ctx context.Context, b *booking) error {
 	if err := d.cancel(ctx, b); err != nil {
 		return err
 	}
