@@ -72,6 +72,12 @@ func TestABookingGivenBackWhileItsPaymentBeginsIsNotCharged(t *testing.T) {
 // A third tab confirms, and so asks the provider before the one that pays has
 // seen that the seats were given back.
 func TestAPaymentConfirmedWhileItIsWithdrawnEndsAtItsProvider(t *testing.T) {
+	for name, card := range map[string]string{"NoVerdictYet": sandbox.CardLate, "ApprovedAtOnce": sandbox.CardApprove} {
+		t.Run(name, func(t *testing.T) { confirmedWhileWithdrawn(t, card) })
+	}
+}
+
+func confirmedWhileWithdrawn(t *testing.T, card string) {
 	var s slowHolds
 	h := setup(t, slowly(&s))
 	id := h.hold("ada", []int{1}, 0)
@@ -81,7 +87,7 @@ func TestAPaymentConfirmedWhileItIsWithdrawnEndsAtItsProvider(t *testing.T) {
 		}
 		s.reading = func() { h.call(http.MethodPut, "/bookings/"+id+"/confirm", "ada", nil) }
 	}
-	if r := h.pay(id, "ada", sandbox.CardLate); r.Code != "hold_expired" {
+	if r := h.pay(id, "ada", card); r.Code != "hold_expired" {
 		t.Errorf("payment: %+v", r)
 	}
 	if got := h.ledger(); got["voided"] != 1 || len(got) != 1 {

@@ -58,11 +58,11 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what has begun is finished, though the shopper may go
-	if fresh && d.wasReleased(ctx, b) {
-		return nil, d.withdraw(ctx, b)
-	}
 	if fresh {
-		if err := d.ask(ctx, a); err != nil {
+		switch err := d.ask(ctx, a); {
+		case errors.Is(err, seatmap.ErrHoldExpired):
+			return nil, err
+		case err != nil:
 			d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
 		}
 	}
@@ -77,9 +77,14 @@ func (d *Desk) wasReleased(ctx context.Context, b *booking) bool {
 	return err == nil && basket.State == seatmap.BasketReleased
 }
 
-// withdraw ends a booking whose payment has just begun. The payment is ended at
-// its provider: a confirm of another tab may have asked for it already.
-func (d *Desk) withdraw(ctx context.Context, b *booking) error {
+// unlessReleased ends a booking whose owner has given it back, before its
+// payment is asked for: seatmap.ErrHoldExpired. The payment is ended at its
+// provider all the same: another tab may have asked for it already.
+func (d *Desk) unlessReleased(ctx context.Context, id string) error {
+	b, err := d.store.booking(ctx, id)
+	if err != nil || !d.wasReleased(ctx, b) {
+		return err
+	}
 	if err := d.cancel(ctx, b); err != nil {
 		return err
 	}
@@ -190,11 +195,17 @@ func addsUp(q seatmap.Quote, b *booking) bool {
 }
 
 // ask asks the provider about an attempt (for the first time, for the payment
-// itself) and settles what it says. After an error the outcome is unknown, and
-// the reconciler asks again.
+// itself) and settles what it says. seatmap.ErrHoldExpired when the booking was
+// given back before its payment was asked for; after any other error the
+// outcome is unknown, and the reconciler asks again.
 func (d *Desk) ask(ctx context.Context, a *attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
+	if a.Ref == "" {
+		if err := d.unlessReleased(ctx, a.Booking); err != nil {
+			return err
+		}
+	}
 	p, err := d.payment(ctx, a)
 	if err != nil {
 		return fmt.Errorf("ask about %s: %w", a.ID, err)
