@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -64,16 +65,17 @@ func (a *API) take(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	if key == "" {
-		key = rand.Text()
-	}
 	sale, err := a.sale(c, c.Param("booking"), "unknown_event")
 	if err != nil {
 		return err
 	}
 	if !sale.Open {
-		return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open",
-			Detail: "bookings are not taken at the moment; the sale opens, or has opened, at " + sale.Opens.UTC().Format(time.RFC3339)}
+		if err := a.unlessRepeat(c.Request().Context(), sale, user, key); err != nil {
+			return err
+		}
+	}
+	if key == "" {
+		key = rand.Text()
 	}
 	var body takeBody
 	if err := web.Bind(c, &body); err != nil {
@@ -93,6 +95,21 @@ func (a *API) take(c echo.Context) error {
 		status = http.StatusCreated
 	}
 	return answer(c, status, sale, b)
+}
+
+// unlessRepeat refuses a request to an event that takes no bookings, unless it
+// repeats one that was taken: its answer may have been lost as the sale closed.
+func (a *API) unlessRepeat(ctx context.Context, sale *seatmap.Sale, user, key string) error {
+	if key != "" {
+		switch _, err := a.store.Basket(ctx, sale.Event, a.token(user, sale.Event, key)); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, seatmap.ErrNoBasket):
+			return problem(sale, err)
+		}
+	}
+	return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open",
+		Detail: "bookings are not taken at the moment; the sale opens, or has opened, at " + sale.Opens.UTC().Format(time.RFC3339)}
 }
 
 // extend answers 200 with the booking and its new deadline.

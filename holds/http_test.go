@@ -195,6 +195,19 @@ func TestARefusedBookingSaysWhyAndChangesNothing(t *testing.T) {
 	})
 }
 
+func TestARepeatIsAnsweredThoughTheSaleHasClosed(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, onStore)
+	first := s.take("ann", "once", `{"ticketIds":["n-a-5"]}`)
+	s.sale.Open = false
+	if a := s.take("ann", "once", `{"ticketIds":["n-a-5"]}`); first.Status != 201 || a.Status != 200 || a.Booking.BookingID != first.Booking.BookingID {
+		t.Errorf("%d %s, then %d %s", first.Status, first.Body, a.Status, a.Body)
+	}
+	if a := s.take("ann", "another", `{"ticketIds":["n-a-5"]}`); a.Status != 403 || a.Code != "sale_not_open" {
+		t.Errorf("another request: %d %s", a.Status, a.Body)
+	}
+}
+
 func TestExtendOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, onStore)

@@ -210,9 +210,15 @@ type eventCloseCmd struct {
 	Event string `arg:"" help:"The event's id."`
 }
 
-// Run closes the event.
-func (c eventCloseCmd) Run(ctx context.Context) error {
-	return c.shop(ctx, func(shop *catalog.Store) error { return shop.SetState(ctx, c.Event, catalog.Closed) })
+// Run closes the event and says so.
+func (c eventCloseCmd) Run(ctx context.Context, s *streams) error {
+	return c.shop(ctx, func(shop *catalog.Store) error {
+		if err := shop.SetState(ctx, c.Event, catalog.Closed); err != nil {
+			return err
+		}
+		_, err := fmt.Fprintf(s.out, "%s is closed: no new bookings\n", c.Event)
+		return err
+	})
 }
 
 type eventListCmd struct {

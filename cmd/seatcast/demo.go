@@ -41,6 +41,7 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	slog.SetDefault(log)
 	dir, err := d.dir()
 	if err != nil {
 		return err

@@ -41,6 +41,7 @@ func (serveCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
+	slog.SetDefault(log)
 	cfg.print(s.err)
 	return serve(ctx, cfg, log, seams{})
 }
