@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -45,6 +46,7 @@ func (r *readiness) checks() map[string]func(context.Context) error {
 		"nats":              r.nats,
 		"redis":             func(ctx context.Context) error { return r.st.rdb.Ping(ctx).Err() },
 		"redis_eviction":    r.redisEviction,
+		"redis_memory":      r.redisMemory,
 		"redis_persistence": r.redisPersistence,
 		"postgres":          r.st.pool.Ping,
 		"postgres_settings": r.postgresSettings,
@@ -97,6 +99,23 @@ func (r *readiness) redisEviction(ctx context.Context) error {
 		return fmt.Errorf("maxmemory-policy is %q: set noeviction, or Redis may drop seats that are held", p)
 	}
 	return nil
+}
+
+// redisMemory: a Redis at its limit that evicts nothing refuses every hold.
+func (r *readiness) redisMemory(ctx context.Context) error {
+	memory := r.st.rdb.InfoMap(ctx, "memory")
+	if err := memory.Err(); err != nil {
+		return web.Warning("cannot be read: " + err.Error())
+	}
+	limit, _ := strconv.ParseInt(memory.Item("Memory", "maxmemory"), 10, 64) // 0: no limit, or not told
+	used, _ := strconv.ParseInt(memory.Item("Memory", "used_memory"), 10, 64)
+	switch {
+	case limit == 0 || used < limit/10*8:
+		return nil
+	case used < limit:
+		return web.Warning(fmt.Sprintf("%d of %d bytes are used: at the limit every hold is refused", used, limit))
+	}
+	return fmt.Errorf("%d of %d bytes are used: Redis refuses every hold", used, limit)
 }
 
 func (r *readiness) redisPersistence(ctx context.Context) error {

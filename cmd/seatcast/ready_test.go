@@ -27,7 +27,7 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 	h := newHouse(t, plan{})
 	n := h.node()
 	checks := readyz(t, n, http.StatusOK).Checks
-	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "redis_eviction": "ok", "postgres": "ok",
+	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "redis_eviction": "ok", "redis_memory": "ok", "postgres": "ok",
 		"redis_persistence": "warn", "postgres_settings": "warn"} { // servers of tests forget everything
 		if checks[name].Status != want {
 			t.Errorf("%s is %+v, want %s", name, checks[name], want)
@@ -43,6 +43,16 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 		t.Errorf("a Redis that evicts holds is %+v", c)
 	}
 	set("noeviction")
+	limit := func(bytes string) {
+		if err := h.rdb.ConfigSet(t.Context(), "maxmemory", bytes).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit("1mb")
+	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis_memory"]; c.Status != "fail" {
+		t.Errorf("a Redis that is full is %+v", c)
+	}
+	limit("0")
 	readyz(t, n, http.StatusOK)
 	if err := h.rdb.ConfigSet(t.Context(), "appendonly", "yes").Err(); err != nil {
 		t.Fatal(err)
