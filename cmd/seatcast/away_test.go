@@ -36,22 +36,30 @@ func turnedAway(t testing.TB, within time.Duration, ask func() answer) {
 	}
 }
 
-func TestMapsStayTrueWithoutNATS(t *testing.T) {
-	t.Parallel()
+// forwardedNATS starts a NATS whose way a test can cut and lead back to host;
+// at is its URL by that way.
+func forwardedNATS(t *testing.T) (via *forwarder, host, at string) {
+	t.Helper()
 	server, err := devstack.StartNATS()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Stop)
-	at, err := url.Parse(server.URL())
+	u, err := url.Parse(server.URL())
 	if err != nil {
 		t.Fatal(err)
 	}
-	via := forward(t, "tcp", at.Host)
-	host := at.Host
-	at.Host = via.at()
+	host = u.Host
+	via = forward(t, "tcp", host)
+	u.Host = via.at()
+	return via, host, u.String()
+}
+
+func TestMapsStayTrueWithoutNATS(t *testing.T) {
+	t.Parallel()
+	via, host, at := forwardedNATS(t)
 	h := newHouse(t, plan{})
-	nodes := []*node{h.node("SEATCAST_NATS_URL=" + at.String()), h.node("SEATCAST_NATS_URL=" + at.String())}
+	nodes := []*node{h.node("SEATCAST_NATS_URL=" + at), h.node("SEATCAST_NATS_URL=" + at)}
 	watchers := []*watcher{watch(t, h.event, nodes[0].url), watch(t, h.event, nodes[1].url)}
 	agree := func() { t.Helper(); allSee(t, watchers, func() seatmap.Map { return h.truth(t.Context(), h.rdb) }) }
 	s, seats := h.shopper(nodes[0], "ann"), h.seats(6)
@@ -73,20 +81,9 @@ func TestMapsStayTrueWithoutNATS(t *testing.T) {
 
 func TestANodeWithoutNATSIsUnreadyOnceItsPatienceEnds(t *testing.T) {
 	t.Parallel()
-	server, err := devstack.StartNATS()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Stop)
-	at, err := url.Parse(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	via := forward(t, "tcp", at.Host)
-	host := at.Host
-	at.Host = via.at()
+	via, host, at := forwardedNATS(t)
 	quiet, m := slog.New(slog.NewTextHandler(io.Discard, nil)), live.NewMetrics(nil)
-	conn, err := live.Connect(at.String(), "test", m, quiet)
+	conn, err := live.Connect(at, "test", m, quiet)
 	if err != nil {
 		t.Fatal(err)
 	}

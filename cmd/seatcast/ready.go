@@ -59,7 +59,7 @@ func (r *readiness) warn(ctx context.Context, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, settingsTimeout)
 	defer cancel()
 	checks := r.checks()
-	for _, name := range []string{"redis_eviction", "redis_persistence", "postgres_settings"} {
+	for _, name := range []string{"redis_eviction", "redis_memory", "redis_persistence", "postgres_settings"} {
 		if err := checks[name](ctx); err != nil {
 			log.WarnContext(ctx, "unsafe setting", "check", name, "err", err)
 		}

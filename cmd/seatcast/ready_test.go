@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 )
 
@@ -63,5 +66,17 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 	h.redis.Kill()
 	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis"]; c.Status != "fail" {
 		t.Errorf("a Redis that is gone is %+v", c)
+	}
+}
+
+func TestAStartTellsWhichSettingsAreUnsafe(t *testing.T) {
+	h := newHouse(t, plan{})
+	var told bytes.Buffer
+	newReadiness(&stores{pool: h.pool, rdb: h.rdb}, nil).warn(t.Context(), slog.New(slog.NewTextHandler(&told, nil)))
+	for check, unsafe := range map[string]bool{"redis_eviction": false, "redis_memory": false,
+		"redis_persistence": true, "postgres_settings": true} { // servers of tests forget everything
+		if strings.Contains(told.String(), check) != unsafe {
+			t.Errorf("unsafe %s: %v is wanted, and told was %s", check, unsafe, told.String())
+		}
 	}
 }
