@@ -25,6 +25,7 @@ type frame struct {
 	prev, n int64   // a watcher with any number in [prev, n) may read it
 	numbers []int64 // what it merged, ascending; the last is n
 	made    time.Time
+	at      time.Time // when the oldest thing it tells happened; zero when that says nothing
 	sse, ws []byte
 }
 

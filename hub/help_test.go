@@ -60,7 +60,7 @@ func (s *truth) step(h *hub.Hub, count int) {
 		numbers = append(numbers, n)
 	}
 	s.mu.Unlock()
-	h.Publish(topic, prev, numbers, delta(prev, numbers[len(numbers)-1]))
+	h.Publish(topic, prev, numbers, time.Now(), delta(prev, numbers[len(numbers)-1]))
 }
 
 func (s *truth) next() int64 {

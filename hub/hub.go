@@ -83,17 +83,25 @@ func New(o Options) *Hub {
 
 // Publish gives everybody who watches topic a delta: one JSON object that
 // takes any watcher with a number in [prev, n) to n, where n is the last of
-// numbers. numbers are all it merged, ascending. It is dropped when the topic
-// is already at n; when prev is not the number of the last one, watchers that
-// miss what lies between get a snapshot. Publish never blocks; data and
-// numbers are the hub's from now on.
-func (h *Hub) Publish(topic string, prev int64, numbers []int64, data []byte) {
+// numbers. numbers are all it merged, ascending, and at is when the oldest
+// thing it tells happened. It is dropped when the topic is already at n; when
+// prev is not the number of the last one, watchers that miss what lies between
+// get a snapshot. Publish never blocks; data and numbers are the hub's from
+// now on.
+//
+// The channel it returns is closed at the end of the fan-out: once the delta
+// was offered to everybody. Whoever publishes faster than that makes the hub
+// write more frames of fewer changes.
+func (h *Hub) Publish(topic string, prev int64, numbers []int64, at time.Time, data []byte) (walked <-chan struct{}) {
+	done := make(chan struct{})
+	close(done)
 	if len(numbers) == 0 {
-		return
+		return done
 	}
 	f := newFrame(topic, eventDelta, numbers[len(numbers)-1], data)
-	f.prev, f.numbers = prev, numbers
+	f.prev, f.numbers, f.at = prev, numbers, at
 	h.with(topic, func(r *room) { r.publish(f) })
+	return done
 }
 
 // Reset tells everybody who watches topic to drop what they know and gives

@@ -109,7 +109,7 @@ func TestDeadReaderOverARealConnectionDelaysNobody(t *testing.T) {
 				}
 				start := time.Now()
 				n := src.next()
-				h.Publish(topic, n-1, []int64{n}, fmt.Appendf(nil, `{"n":%d,"prev":%d,"x":"%s"}`, n, n-1, big))
+				h.Publish(topic, n-1, []int64{n}, time.Now(), fmt.Appendf(nil, `{"n":%d,"prev":%d,"x":"%s"}`, n, n-1, big))
 				well.expect(fmt.Sprintf("delta#%d", n))
 				worst = max(worst, time.Since(start))
 			}

@@ -158,7 +158,9 @@ type crowd struct {
 	gate   chan struct{} // when set, Publish waits for it to be closed
 }
 
-func (c *crowd) Publish(_ string, prev int64, numbers []int64, data []byte) {
+func (c *crowd) Publish(_ string, prev int64, numbers []int64, _ time.Time, data []byte) <-chan struct{} {
+	walked := make(chan struct{})
+	close(walked)
 	c.mu.Lock()
 	gate := c.gate
 	c.mu.Unlock()
@@ -178,7 +180,7 @@ func (c *crowd) Publish(_ string, prev int64, numbers []int64, data []byte) {
 	c.deltas = append(c.deltas, d)
 	c.merged = append(c.merged, numbers...)
 	if c.m == nil || d.N <= c.n {
-		return // before the first snapshot, or older than it
+		return walked // before the first snapshot, or older than it
 	}
 	if d.Prev > c.n {
 		c.tb.Errorf("a delta from %d reached watchers at %d", d.Prev, c.n)
@@ -186,6 +188,7 @@ func (c *crowd) Publish(_ string, prev int64, numbers []int64, data []byte) {
 	(&seatmap.Change{Reserved: d.Reserved, Released: d.Released, Booked: d.Booked, Closed: d.Closed}).Apply(c.m)
 	maps.Copy(c.areas, d.Areas)
 	c.n = d.N
+	return walked
 }
 
 func (c *crowd) Reset(_ string, n int64, data []byte) {

@@ -38,6 +38,7 @@ import (
 	"fmt"
 	"maps"
 	"strings"
+	"time"
 
 	"seatcast/seatmap"
 )
@@ -55,8 +56,9 @@ type Rebuilder interface {
 // Broadcaster tells the watchers of a topic; the hub is one.
 type Broadcaster interface {
 	// Publish gives a delta that takes who has a number in [prev, last of
-	// numbers) to that last one.
-	Publish(topic string, prev int64, numbers []int64, delta []byte)
+	// numbers) to that last one; at is when the oldest thing in it happened.
+	// The channel is closed once it was offered to everybody who watches.
+	Publish(topic string, prev int64, numbers []int64, at time.Time, delta []byte) (walked <-chan struct{})
 	// Reset tells all to start over from a snapshot.
 	Reset(topic string, n int64, snapshot []byte)
 	// Degrade says why frames may be late and where to poll; an empty reason

@@ -34,7 +34,7 @@ func (f *follower) flush() {
 	merged := f.p.pending
 	f.p.pending = merge{}
 	d := merged.delta()
-	f.to.Publish(f.topic, d.Prev, merged.numbers, encode(d))
+	f.to.Publish(f.topic, d.Prev, merged.numbers, time.UnixMilli(d.At), encode(d))
 	f.next = time.Now().Add(f.o.Tick)
 	f.o.Metrics.lag.Observe(float64(time.Now().UnixMilli()-d.At) / 1000)
 }
