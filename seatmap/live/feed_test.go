@@ -40,6 +40,9 @@ func TestLostMessageIsRepairedFromTheLog(t *testing.T) {
 	if n := b.count("seatmap_repaired_total"); n != 1 {
 		t.Errorf("%v repairs, want 1", n)
 	}
+	if n := b.count("seatmap_gaps_total"); n != 1 {
+		t.Errorf("%v gaps, want 1", n)
+	}
 	if len(b.crowd.resets) != 0 {
 		t.Error("a gap is no reset")
 	}
@@ -66,9 +69,10 @@ func TestSilenceIsRepairedWithinTwoSecondsWithNATSDown(t *testing.T) {
 
 func TestTrimmedLogIsBridgedBySnapshot(t *testing.T) {
 	b := setup(t)
-	var last seatmap.Change
-	for i := range 20 {
-		last = b.change(reserve(i))
+	first := b.change(reserve(0))
+	last := first
+	for i := range 19 {
+		last = b.change(reserve(1 + i))
 	}
 	b.change(seatmap.Change{Released: []int{3}, Areas: map[string]int{"floor": 490}})
 	if err := b.rdb.XTrimMinID(t.Context(), seatmap.LogKey(b.event), fmt.Sprintf("%d-0", last.N)).Err(); err != nil {
@@ -79,6 +83,9 @@ func TestTrimmedLogIsBridgedBySnapshot(t *testing.T) {
 	b.reaches(said.N, 2*time.Second)
 	if len(b.crowd.resets) != 0 || len(b.rebuilt()) != 0 {
 		t.Errorf("a trimmed log is no fork: resets %v, rebuilds %v", b.crowd.resets, b.rebuilt())
+	}
+	if at := b.crowd.ats[0].UnixMilli(); at > first.At {
+		t.Errorf("the hub is told that the oldest change happened at %d; it did by %d", at, first.At)
 	}
 }
 
@@ -222,6 +229,50 @@ func TestFirstChangeAfterQuietGoesAtOnceAndTheRestIsMerged(t *testing.T) {
 	}
 	if got := b.crowd.merged[1:]; !slices.Equal(got, all) {
 		t.Errorf("the hub was told numbers %v, want all of %v", got, all)
+	}
+}
+
+func TestWhileAFanOutLastsChangesBecomeOneFrame(t *testing.T) {
+	w := newWriter(t, devtest.Redis(t), devtest.NATS(t))
+	b := node(t, w, devtest.NATS(t), live.FeedOptions{Tick: time.Millisecond}) // many ticks pass during the fan-out
+	walk := make(chan struct{})
+	b.crowd.mu.Lock()
+	b.crowd.walk = walk
+	b.crowd.mu.Unlock()
+	first := b.change(reserve(0))
+	b.say(first)
+	b.reaches(first.N, time.Second)
+
+	var all []int64
+	var oldest, newest int64
+	for i := range 50 {
+		c := b.change(reserve(1 + i))
+		if i == 0 {
+			oldest = c.At
+		}
+		newest, all = c.At, append(all, c.N)
+		b.say(c)
+	}
+	last := all[len(all)-1]
+	b.knows(last, time.Second)
+	if got := b.crowd.number(); got != first.N {
+		t.Fatalf("watchers were taken to %d while they were still being told of %d", got, first.N)
+	}
+
+	close(walk)
+	if took := b.reaches(last, time.Second); took > 200*time.Millisecond {
+		t.Errorf("the frame came %v after the fan-out had ended", took)
+	}
+	b.crowd.mu.Lock()
+	defer b.crowd.mu.Unlock()
+	if len(b.crowd.deltas) != 2 || !slices.Equal(b.crowd.merged[1:], all) {
+		t.Fatalf("50 changes became %d frames of the numbers %v, want one of %v", len(b.crowd.deltas)-1, b.crowd.merged[1:], all)
+	}
+	if at, says := b.crowd.ats[1].UnixMilli(), b.crowd.deltas[1].At; at != oldest || says != newest {
+		t.Errorf("the hub is told of %d and the frame says %d; want the oldest change, %d, and the newest, %d", at, says, oldest, newest)
+	}
+	if n := b.count("seatmap_frame_changes"); n != 51 {
+		t.Errorf("%v changes counted in frames, want 51", n)
 	}
 }
 

@@ -35,8 +35,10 @@ type follower struct {
 	gap     *time.Timer // runs while waiting
 	waiting bool        // for what lies between what we have and what we know of
 	known   int64       // a number Redis has been at
-	tick    *time.Timer // runs while a delta waits for its time
-	next    time.Time   // before which no delta goes out
+
+	tick   *time.Timer     // runs while a delta waits for its time
+	next   time.Time       // before which no delta goes out
+	walked <-chan struct{} // closed when the last delta was offered to all; nil once it was
 }
 
 // sighting is an event's number as Redis says it; now is 0 when cold.
@@ -85,6 +87,8 @@ func (f *follower) run(ctx context.Context) error {
 		case <-drift.C:
 			f.compare(ctx)
 		case <-f.tick.C:
+		case <-f.walked:
+			f.walked = nil
 		}
 		f.settle()
 	}
@@ -167,7 +171,7 @@ func (f *follower) take(ctx context.Context, c seatmap.Change) (v verdict, follo
 	f.mu.Unlock()
 	switch v {
 	case early:
-		f.await()
+		f.await("early")
 	case resets:
 		f.restart(ctx, c.N, "told")
 	case forked:
@@ -177,11 +181,13 @@ func (f *follower) take(ctx context.Context, c seatmap.Change) (v verdict, follo
 	return v, followed
 }
 
-// await gives what is missing a moment to come by itself.
-func (f *follower) await() {
+// await gives what is missing a moment to come by itself; seen says by what we
+// know that it is missing.
+func (f *follower) await(seen string) {
 	if !f.waiting {
 		f.waiting = true
 		f.gap.Reset(f.o.Wait)
+		f.o.Metrics.gaps.WithLabelValues(seen).Inc()
 	}
 }
 
@@ -200,7 +206,7 @@ func (f *follower) judge(ctx context.Context, s sighting) {
 		f.rebuild(ctx, "fork")
 	case s.now > mine:
 		f.known = s.now
-		f.await()
+		f.await("number")
 	default:
 		f.confirm()
 	}
@@ -273,7 +279,7 @@ func (f *follower) jump(ctx context.Context) {
 		return
 	}
 	f.mu.Lock()
-	f.p.jump(s, time.Now().UnixMilli())
+	f.p.jump(s, time.Now().UnixMilli(), f.confirmed.UnixMilli())
 	f.shown, f.confirmed = nil, time.Now()
 	f.mu.Unlock()
 	f.o.Metrics.repaired.WithLabelValues("snapshot").Inc()

@@ -155,15 +155,19 @@ type crowd struct {
 	merged []int64 // all numbers published
 	resets []int64
 	words  []string      // degradations and ends
+	ats    []time.Time   // of the deltas, as the hub is told
 	gate   chan struct{} // when set, Publish waits for it to be closed
+	walk   chan struct{} // when set, it is closed when a fan-out ends; else one ends at once
 }
 
-func (c *crowd) Publish(_ string, prev int64, numbers []int64, _ time.Time, data []byte) <-chan struct{} {
-	walked := make(chan struct{})
-	close(walked)
+func (c *crowd) Publish(_ string, prev int64, numbers []int64, at time.Time, data []byte) <-chan struct{} {
 	c.mu.Lock()
-	gate := c.gate
+	gate, walked := c.gate, c.walk
 	c.mu.Unlock()
+	if walked == nil {
+		walked = make(chan struct{})
+		close(walked)
+	}
 	if gate != nil {
 		c.word("publishing")
 		<-gate
@@ -177,7 +181,7 @@ func (c *crowd) Publish(_ string, prev int64, numbers []int64, _ time.Time, data
 	if n := numbers[len(numbers)-1]; d.N != n || d.Prev != prev {
 		c.tb.Errorf("frame says %d after %d, the hub is told %d after %d", d.N, d.Prev, n, prev)
 	}
-	c.deltas = append(c.deltas, d)
+	c.deltas, c.ats = append(c.deltas, d), append(c.ats, at)
 	c.merged = append(c.merged, numbers...)
 	if c.m == nil || d.N <= c.n {
 		return walked // before the first snapshot, or older than it
@@ -317,6 +321,15 @@ func (b *bundle) begin(tb testing.TB) {
 	b.crowd.takeLocked(data)
 }
 
+// knows waits until the feed's projection is at n, told or not.
+func (b *bundle) knows(n int64, within time.Duration) {
+	b.tb.Helper()
+	b.until(within, fmt.Sprintf("a projection at %d", n), func() bool {
+		at, _, err := b.feed.Snapshot(b.tb.Context(), seatmap.Topic(b.event))
+		return err == nil && at >= n
+	})
+}
+
 // reaches waits until the crowd is at n and shows what Redis does.
 func (b *bundle) reaches(n int64, within time.Duration) time.Duration {
 	b.tb.Helper()
@@ -339,7 +352,7 @@ func (b *bundle) until(within time.Duration, what string, ok func() bool) {
 	}
 }
 
-// count is the sum of a metric's series.
+// count is the sum of a metric's series, of a histogram that of its values.
 func (b *bundle) count(name string) (sum float64) {
 	b.tb.Helper()
 	families, err := b.reg.Gather()
@@ -349,7 +362,7 @@ func (b *bundle) count(name string) (sum float64) {
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			if f.GetName() == name {
-				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue()
+				sum += m.GetCounter().GetValue() + m.GetGauge().GetValue() + m.GetHistogram().GetSampleSum()
 			}
 		}
 	}

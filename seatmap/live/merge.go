@@ -10,7 +10,8 @@ import (
 // merge gathers changes into one delta: the last state of each seat wins.
 type merge struct {
 	prev    int64
-	at      int64
+	at      int64 // when the last change happened
+	oldest  int64 // when the first did
 	numbers []int64
 	seats   map[int]seatmap.Status
 	areas   map[string]int
@@ -18,16 +19,16 @@ type merge struct {
 
 func (m *merge) empty() bool { return len(m.numbers) == 0 }
 
-func (m *merge) begin(prev int64) {
+func (m *merge) begin(prev, oldest int64) {
 	if m.empty() {
-		*m = merge{prev: prev, seats: make(map[int]seatmap.Status), areas: make(map[string]int)}
+		*m = merge{prev: prev, oldest: oldest, seats: make(map[int]seatmap.Status), areas: make(map[string]int)}
 	}
 }
 
 func (m *merge) add(c *seatmap.Change) {
-	m.begin(c.Prev)
+	m.begin(c.Prev, c.At)
 	m.numbers = append(m.numbers, c.N)
-	m.at = max(m.at, c.At)
+	m.at, m.oldest = max(m.at, c.At), min(m.oldest, c.At)
 	for _, i := range c.Reserved {
 		m.seats[i] = seatmap.Held
 	}
@@ -45,10 +46,10 @@ func (m *merge) add(c *seatmap.Change) {
 
 // jump adds the difference between two states whose changes between are not
 // known.
-func (m *merge) jump(from, to *State, at int64) {
-	m.begin(from.N)
+func (m *merge) jump(from, to *State, at, oldest int64) {
+	m.begin(from.N, oldest)
 	m.numbers = append(m.numbers, to.N)
-	m.at = max(m.at, at)
+	m.at, m.oldest = max(m.at, at), min(m.oldest, oldest)
 	for i := range 4 * max(len(from.Map), len(to.Map)) {
 		if s := to.Map.At(i); s != from.Map.At(i) {
 			m.seats[i] = s

@@ -18,6 +18,9 @@ func TestMergeKeepsTheLastStateOfEachSeat(t *testing.T) {
 	} {
 		m.add(&c)
 	}
+	if m.oldest != 5 {
+		t.Errorf("the oldest of them happened at %d, want 5", m.oldest)
+	}
 	want := `{"n":15,"prev":10,"at":7,"reserved":[2,7],"released":[],"booked":[4],"closed":[1],"areas":{"bar":3,"floor":8}}`
 	if got := string(encode(m.delta())); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -33,7 +36,7 @@ func TestJumpIsTheDifferenceOfTwoStates(t *testing.T) {
 			to.Map.Set(rng.IntN(101), seatmap.Status(rng.IntN(4)))
 		}
 		var m merge
-		m.jump(&from, &to, 0)
+		m.jump(&from, &to, 0, 0)
 		d := m.delta()
 		(&seatmap.Change{Reserved: d.Reserved, Released: d.Released, Booked: d.Booked, Closed: d.Closed}).Apply(from.Map)
 		if string(from.Map) != string(to.Map) || d.Prev != 1 || d.N != 9 {
@@ -123,7 +126,7 @@ func TestProjectionRemembersItsLastChanges(t *testing.T) {
 			t.Errorf("%d is known", n)
 		}
 	}
-	p.jump(State{N: p.N + 5, Map: seatmap.NewMap(8)}, 0)
+	p.jump(State{N: p.N + 5, Map: seatmap.NewMap(8)}, 0, 0)
 	if _, ok := p.since(p.N - 5); ok {
 		t.Error("changes over a gap are known")
 	}

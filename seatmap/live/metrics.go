@@ -6,11 +6,14 @@ import "github.com/prometheus/client_golang/prometheus"
 type Metrics struct {
 	unsaid    prometheus.Counter
 	missed    *prometheus.CounterVec
+	reconnect *prometheus.CounterVec
+	gaps      *prometheus.CounterVec
 	reordered prometheus.Counter
 	repaired  *prometheus.CounterVec
 	reset     *prometheus.CounterVec
 	drift     prometheus.Counter
 	lag       prometheus.Histogram
+	merged    prometheus.Histogram
 	degraded  prometheus.Gauge
 }
 
@@ -22,6 +25,10 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			"Changes that could not be given to NATS; other nodes repair them from the log.")),
 		missed: prometheus.NewCounterVec(counter("seatmap_missed_total",
 			"Messages of changes lost on this node, by why."), []string{"why"}),
+		reconnect: prometheus.NewCounterVec(counter("seatmap_nats_reconnects_total",
+			"Connections to NATS that came back, by name; what was said meanwhile is repaired from the log."), []string{"name"}),
+		gaps: prometheus.NewCounterVec(counter("seatmap_gaps_total",
+			"Times a change was found missing, by what showed it: one that came early, or the event's number in Redis."), []string{"seen"}),
 		reordered: prometheus.NewCounter(counter("seatmap_reordered_total",
 			"Changes that came early and were applied once the one before had come.")),
 		repaired: prometheus.NewCounterVec(counter("seatmap_repaired_total",
@@ -31,13 +38,16 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 		drift: prometheus.NewCounter(counter("seatmap_drift_total",
 			"Projections that differed from Redis at the same number.")),
 		lag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "seatmap_change_lag_seconds",
-			Help:    "Age of a change, by the clock of Redis, when it was given to the hub.",
+			Help:    "Age of the oldest change of a frame, by the clock of Redis, when the frame was given to the hub.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14)}),
+		merged: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "seatmap_frame_changes",
+			Help:    "Changes merged into a frame given to the hub: the count is frames, the sum changes.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 13)}),
 		degraded: prometheus.NewGauge(prometheus.GaugeOpts{Name: "seatmap_degraded",
 			Help: "1 while Redis cannot be asked for the numbers of hot events."}),
 	}
 	if r != nil {
-		r.MustRegister(m.unsaid, m.missed, m.reordered, m.repaired, m.reset, m.drift, m.lag, m.degraded)
+		r.MustRegister(m.unsaid, m.missed, m.reconnect, m.gaps, m.reordered, m.repaired, m.reset, m.drift, m.lag, m.merged, m.degraded)
 	}
 	return m
 }

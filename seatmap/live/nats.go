@@ -38,7 +38,10 @@ func Connect(servers, name string, m *Metrics, log *slog.Logger, more ...nats.Op
 				log.Warn("nats disconnected", "name", name, "err", err)
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { log.Info("nats reconnected", "name", name) }),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			m.reconnect.WithLabelValues(name).Inc()
+			log.Info("nats reconnected", "name", name)
+		}),
 	}, more...)
 	nc, err := nats.Connect(servers, opts...)
 	if unreadable := new(url.Error); errors.As(err, &unreadable) {

@@ -115,9 +115,10 @@ func (p *projection) compare() {
 	p.check = nil
 }
 
-// jump moves the projection to a newer state whose changes are not known.
-func (p *projection) jump(to State, at int64) {
-	p.pending.jump(&p.State, &to, at)
+// jump moves the projection to a newer state whose changes are not known, only
+// that none happened before oldest.
+func (p *projection) jump(to State, at, oldest int64) {
+	p.pending.jump(&p.State, &to, at, oldest)
 	p.State = to
 	p.check, p.recent = nil, nil
 	p.forget()

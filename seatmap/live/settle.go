@@ -22,9 +22,10 @@ func (f *follower) settle() {
 }
 
 // flush publishes what was merged: at once after quiet, otherwise a tick after
-// the last delta went out.
+// the last delta went out and not before that was offered to everybody. A crowd
+// that takes longer than a tick to tell is told less often, never late.
 func (f *follower) flush() {
-	if f.p.pending.empty() {
+	if f.p.pending.empty() || f.walked != nil {
 		return
 	}
 	if wait := time.Until(f.next); wait > 0 {
@@ -34,9 +35,10 @@ func (f *follower) flush() {
 	merged := f.p.pending
 	f.p.pending = merge{}
 	d := merged.delta()
-	f.to.Publish(f.topic, d.Prev, merged.numbers, time.UnixMilli(d.At), encode(d))
+	f.o.Metrics.lag.Observe(float64(time.Now().UnixMilli()-merged.oldest) / 1000)
+	f.o.Metrics.merged.Observe(float64(len(merged.numbers)))
+	f.walked = f.to.Publish(f.topic, d.Prev, merged.numbers, time.UnixMilli(merged.oldest), encode(d))
 	f.next = time.Now().Add(f.o.Tick)
-	f.o.Metrics.lag.Observe(float64(time.Now().UnixMilli()-d.At) / 1000)
 }
 
 // since returns the changes after number n, if this node still has them; mine
