@@ -53,6 +53,7 @@ type Event struct {
 	Opens    time.Time // in Zone; when bookings begin
 	ChartSHA string
 	Mode     Mode
+	Guarded  bool // its map is shown only to who has a session or a ticket
 	State    State
 	OnSale   bool // bookings were taken at the moment of the answer
 	Currency string
@@ -70,6 +71,7 @@ type NewEvent struct {
 	Opens    time.Time
 	ChartSHA string // of a chart that PutChart stored
 	Mode     Mode
+	Guarded  bool
 	Currency string
 	Prices   map[string]int64
 	Terms    seatmap.Terms // a zero field takes its value from DefaultTerms

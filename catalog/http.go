@@ -41,6 +41,7 @@ type summary struct {
 // a shopper is shown: grace is not told.
 type detail struct {
 	summary
+	Guarded         bool            `json:"guarded"` // the map asks for a session or a ticket
 	Chart           string          `json:"chart"`
 	Prices          []categoryPrice `json:"prices"`
 	Areas           []area          `json:"areas"`
@@ -89,7 +90,7 @@ func summarise(e *Event) summary {
 // describe lists prices and areas in the chart's order.
 func describe(e *Event, chart *seatmap.Chart) detail {
 	d := detail{
-		summary: summarise(e), Chart: e.ChartSHA,
+		summary: summarise(e), Guarded: e.Guarded, Chart: e.ChartSHA,
 		Prices: make([]categoryPrice, 0, len(chart.Categories)), Areas: make([]area, 0, len(chart.Areas)),
 		HoldSeconds: e.Terms.Hold.Seconds(), PaySeconds: e.Terms.Pay.Seconds(), CapSeconds: e.Terms.Cap.Seconds(),
 		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser,

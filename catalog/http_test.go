@@ -78,11 +78,26 @@ func TestAnEventTellsWhatItsPageNeeds(t *testing.T) {
 	same(t, body(t, r), `{
 		"id": "late-session", "name": "Late Session", "venue": "The Cellar", "zone": "Europe/Paris",
 		"startsAt": "2099-06-01T20:00:00+02:00", "opensAt": "2020-01-01T10:00:00+01:00",
-		"chart": "`+s.sha+`", "mode": "hot", "state": "open", "open": true, "currency": "EUR",
+		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "state": "open", "open": true, "currency": "EUR",
 		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500},
 			{"category": "Standing", "color": "#2e86ab", "amount": 1500}],
 		"areas": [{"area": "standing", "name": "Standing", "category": "Standing", "capacity": 40}],
 		"holdSeconds": 480, "paySeconds": 300, "capSeconds": 1200, "seatsPerBooking": 10, "seatsPerUser": 10}`)
+}
+
+func TestAGuardedMapIsSaidByItsEventAndItsSale(t *testing.T) {
+	s := setup(t)
+	n := s.night()
+	n.Guarded = true
+	e := s.create(t, n)
+	sale, err := s.Sale(t.Context(), e.ID)
+	if err != nil || !e.Guarded || !sale.Guarded {
+		t.Errorf("the event says %v, its sale %v, %v", e.Guarded, sale.Guarded, err)
+	}
+	var told struct{ Guarded bool }
+	if err := json.Unmarshal(body(t, s.get(t, "/v1/events/"+e.ID)), &told); err != nil || !told.Guarded {
+		t.Errorf("it tells %+v, %v", told, err)
+	}
 }
 
 func TestSearchIsPaged(t *testing.T) {

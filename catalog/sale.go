@@ -97,6 +97,7 @@ func (e *Event) sale(c *chart) *seatmap.Sale {
 		Index:    c.index,
 		ChartSHA: e.ChartSHA,
 		Hot:      e.Mode == Hot,
+		Guarded:  e.Guarded,
 		Open:     e.OnSale,
 		Opens:    e.Opens,
 		Currency: e.Currency,

@@ -17,6 +17,7 @@ type Sale struct {
 	Index    *Index // of Chart
 	ChartSHA string
 	Hot      bool             // its map is pushed; otherwise it is polled
+	Guarded  bool             // its map is shown only to who has a session or a ticket
 	Open     bool             // bookings are taken now
 	Opens    time.Time        // when it opens, or opened
 	Currency string           // ISO 4217

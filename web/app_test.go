@@ -181,6 +181,9 @@ type conn struct {
 // say sends one event, to whoever is still there.
 func (c conn) say(format string, a ...any) { c.lines <- fmt.Sprintf(format, a...) }
 
+// cut ends the stream, as a server that leaves does.
+func (c conn) cut() { close(c.lines) }
+
 func newStream() *stream { return &stream{conns: make(chan conn, 16)} } // more than any test opens
 
 func (s *stream) serve(c echo.Context) error {
@@ -192,7 +195,10 @@ func (s *stream) serve(c echo.Context) error {
 	s.conns <- conn{since: c.QueryParam("since"), lines: lines}
 	for {
 		select {
-		case line := <-lines:
+		case line, ok := <-lines:
+			if !ok {
+				return nil
+			}
 			if _, err := fmt.Fprintf(w, "%s\n\n", line); err != nil {
 				return nil // the page has closed it
 			}

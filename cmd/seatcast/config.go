@@ -28,7 +28,7 @@ type Config struct {
 	Redis    string `env:"REDIS_URL" secret:"url" help:"redis://…, rediss://… or unix://…, several of a cluster separated by commas (required)"`
 	NATS     string `env:"NATS_URL" secret:"url" help:"nats://…, several separated by commas (required)"`
 
-	ServerKey string `env:"SERVER_KEY" secret:"yes" help:"at least 32 characters, the same on every node: booking ids are derived from it (required)"`
+	ServerKey string `env:"SERVER_KEY" secret:"yes" help:"at least 32 characters, the same on every node: booking ids are derived from it, and it signs the tickets of guarded maps (required)"`
 
 	JWKSURL    string `env:"SESSION_JWKS_URL" secret:"url" help:"where your login publishes its keys; needs issuer and audience"`
 	SessionKey string `env:"SESSION_KEY" secret:"yes" help:"a local key instead of a JWKS URL: hs256:<base64 of 32 bytes or more> or ed25519:<base64 of the seed>"`

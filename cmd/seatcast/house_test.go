@@ -37,6 +37,7 @@ type house struct {
 type plan struct {
 	chart *seatmap.Chart // nil: the club
 	mode  catalog.Mode   // empty: hot
+	guard bool           // the map asks for tickets
 	terms seatmap.Terms
 	redis string // URL the nodes use, when not the house's own server
 }
@@ -91,7 +92,7 @@ func (h *house) create(p plan) string {
 		prices[c.Name] = int64(1000 * (i + 1))
 	}
 	e, err := shop.CreateEvent(ctx, catalog.NewEvent{
-		ID: devtest.Event(h.t), Name: "A night out", Venue: "The house", Zone: "Europe/Paris", Mode: p.mode,
+		ID: devtest.Event(h.t), Name: "A night out", Venue: "The house", Zone: "Europe/Paris", Mode: p.mode, Guarded: p.guard,
 		Opens: time.Now().Add(-time.Hour), Starts: time.Now().Add(24 * time.Hour),
 		ChartSHA: sha, Currency: "EUR", Prices: prices, Terms: p.terms,
 	})

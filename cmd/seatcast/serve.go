@@ -167,7 +167,8 @@ func (b *builder) buildHub(a *app, v1 *echo.Group, shop *catalog.Store, gate *ho
 	})
 	a.hub = hub.New(hub.Options{Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg})
 	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
-	live.NewAPI(feed, a.hub).Mount(v1)
+	tickets := live.NewTickets(live.TicketOptions{Redis: b.st.rdb, Key: []byte(b.cfg.ServerKey)})
+	live.NewAPI(feed, a.hub, tickets).Mount(v1)
 }
 
 // buildCheckout joins the arbiter to the gate and to who moves the money.

@@ -29,20 +29,61 @@ type Streams interface {
 type API struct {
 	feed    *Feed
 	streams Streams
+	tickets *Tickets
 	direct  singleflight.Group // reads of Redis, by event
 }
 
-// NewAPI returns the routes of a feed whose watchers streams holds.
-func NewAPI(feed *Feed, streams Streams) *API { return &API{feed: feed, streams: streams} }
+// NewAPI returns the routes of a feed whose watchers streams holds, and whose
+// guarded events ask for tickets.
+func NewAPI(feed *Feed, streams Streams, tickets *Tickets) *API {
+	return &API{feed: feed, streams: streams, tickets: tickets}
+}
 
 // Mount adds the routes to g, which is /v1.
 func (a *API) Mount(g *echo.Group) {
 	g.GET("/events/:event/seatmap", a.seatmap)
 	g.GET("/events/:event/live", a.live)
+	g.POST("/events/:event/live-ticket", a.ticket)
 	g.GET("/ws", a.ws)
 }
 
 func seatmapPath(event string) string { return "/v1/events/" + event + "/seatmap" }
+
+func livePath(event string) string { return "/v1/events/" + event + "/live" }
+
+// mayWatch judges who is given a ticket of a guarded event, and who may read
+// its map without one: whoever has a session.
+func mayWatch(c echo.Context) error {
+	_, err := web.User(c)
+	return err
+}
+
+// ticket gives one to who may watch. One of an event that is not guarded opens
+// nothing that is not open.
+func (a *API) ticket(c echo.Context) error {
+	if err := mayWatch(c); err != nil {
+		return err
+	}
+	sale, err := a.sale(c.Request().Context(), c.Param("event"))
+	if err != nil {
+		return problem(err)
+	}
+	ticket, expires := a.tickets.Issue(sale.Event)
+	c.Response().Header().Set("Cache-Control", "no-store")
+	return c.JSON(http.StatusCreated, struct {
+		Ticket    string    `json:"ticket"`
+		ExpiresAt time.Time `json:"expiresAt"`
+		Live      string    `json:"live"`
+	}{ticket, expires.UTC(), livePath(sale.Event) + "?ticket=" + ticket})
+}
+
+// admit uses up a ticket of a guarded event. Any other asks for none.
+func (a *API) admit(ctx context.Context, sale *seatmap.Sale, ticket string) error {
+	if !sale.Guarded {
+		return nil
+	}
+	return a.tickets.Redeem(ctx, sale.Event, ticket)
+}
 
 // seatmap answers the whole map, or with ?since=n what changed after n.
 func (a *API) seatmap(c echo.Context) error {
@@ -51,10 +92,19 @@ func (a *API) seatmap(c echo.Context) error {
 	if err != nil {
 		return problem(err)
 	}
+	if mayWatch(c) != nil {
+		if err := a.admit(ctx, sale, c.QueryParam("ticket")); err != nil {
+			return problem(err)
+		}
+	}
 	if c.QueryParams().Has("since") {
 		return a.since(c, sale)
 	}
-	v, err := a.view(ctx, sale)
+	return a.whole(c, sale)
+}
+
+func (a *API) whole(c echo.Context, sale *seatmap.Sale) error {
+	v, err := a.view(c.Request().Context(), sale)
 	if err != nil {
 		return problem(err)
 	}
@@ -62,10 +112,20 @@ func (a *API) seatmap(c echo.Context) error {
 }
 
 func cacheControl(sale *seatmap.Sale) string {
+	if sale.Guarded {
+		return "private, no-store"
+	}
 	if sale.Hot {
 		return "public, max-age=1"
 	}
 	return "public, max-age=30"
+}
+
+func deltaControl(sale *seatmap.Sale) string {
+	if sale.Guarded {
+		return cacheControl(sale)
+	}
+	return "no-store"
 }
 
 // view is this node's projection, or one read of Redis shared by all who ask
@@ -126,17 +186,21 @@ func (a *API) lapse(ctx context.Context, sale *seatmap.Sale) error {
 }
 
 // since answers one delta from n to now, or sends who cannot be helped so to
-// the whole map.
+// the whole map. A guarded one is no cache's, and the ticket is used up: it is
+// answered here.
 func (a *API) since(c echo.Context, sale *seatmap.Sale) error {
-	c.Response().Header().Set("Cache-Control", "no-store")
+	c.Response().Header().Set("Cache-Control", deltaControl(sale))
 	n, err := strconv.ParseInt(c.QueryParam("since"), 10, 64)
 	if err != nil || n < 0 {
 		return web.Bad("bad_request", "since is the number of the map you have")
 	}
 	ctx := c.Request().Context()
 	d, err := a.changes(ctx, sale, n)
+	lost := errors.Is(err, ErrTrimmed) || errors.Is(err, ErrFork) || errors.Is(err, ErrCold)
 	switch {
-	case errors.Is(err, ErrTrimmed), errors.Is(err, ErrFork), errors.Is(err, ErrCold):
+	case lost && sale.Guarded:
+		return a.whole(c, sale)
+	case lost:
 		return c.Redirect(http.StatusTemporaryRedirect, seatmapPath(sale.Event))
 	case err != nil:
 		return problem(err)
@@ -195,6 +259,9 @@ func (a *API) live(c echo.Context) error {
 	if !sale.Hot {
 		return c.NoContent(http.StatusNoContent)
 	}
+	if err := a.admit(ctx, sale, c.QueryParam("ticket")); err != nil {
+		return problem(err)
+	}
 	// The writer below echo's, whose Flush hides errors.
 	if err := a.streams.Serve(c.Response().Writer, c.Request(), seatmap.Topic(sale.Event)); err != nil {
 		return problem(err)
@@ -203,14 +270,19 @@ func (a *API) live(c echo.Context) error {
 	return nil
 }
 
+// ws upgrades. A ticket in the query stands for that of the first topic it is
+// good for.
 func (a *API) ws(c echo.Context) error {
-	a.streams.ServeWS(c.Response().Writer, c.Request(), a.allow)
+	ticket := c.QueryParam("ticket")
+	a.streams.ServeWS(c.Response().Writer, c.Request(), func(ctx context.Context, topic string) (code, detail string) {
+		return a.allow(ctx, topic, ticket)
+	})
 	c.Response().Committed = true
 	return nil
 }
 
-// allow judges a topic a WebSocket asks for.
-func (a *API) allow(ctx context.Context, topic string) (code, detail string) {
+// allow judges a topic a WebSocket asks for with a ticket, or none.
+func (a *API) allow(ctx context.Context, topic, ticket string) (code, detail string) {
 	event, ok := eventOf(topic)
 	if !ok {
 		return "unknown_topic", "topics are seatmap/<event>"
@@ -223,6 +295,14 @@ func (a *API) allow(ctx context.Context, topic string) (code, detail string) {
 		return "unavailable", "events cannot be looked up now; ask again in a second"
 	case !sale.Hot:
 		return "not_pushed", "poll " + seatmapPath(event)
+	}
+	err = a.admit(ctx, sale, ticket)
+	if p := refused(err); p != nil {
+		return p.Code, p.Detail
+	}
+	if err != nil {
+		a.feed.o.Log.WarnContext(ctx, "ticket of a socket not judged", "event", event, "err", err)
+		return "unavailable", "tickets cannot be looked up now; ask again in a second"
 	}
 	return "", ""
 }
@@ -238,6 +318,9 @@ func (a *API) sale(ctx context.Context, event string) (*seatmap.Sale, error) {
 // problem is the table of what errors mean to a client. What is not in it is a
 // fault of ours.
 func problem(err error) error {
+	if p := refused(err); p != nil {
+		return p
+	}
 	switch {
 	case errors.Is(err, seatmap.ErrNoEvent):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event", Detail: "there is no event of this id"}
@@ -246,5 +329,23 @@ func problem(err error) error {
 			Detail: "the map cannot be read now; ask again in a second"}, err)
 	default:
 		return err
+	}
+}
+
+// refused is what a ticket that lets nobody in means to its bearer, or nil.
+func refused(err error) *web.Problem {
+	const another = "; POST …/live-ticket for another"
+	switch {
+	case errors.Is(err, ErrNoTicket):
+		return &web.Problem{Status: http.StatusUnauthorized, Code: "ticket_missing",
+			Detail: "this map is guarded: POST …/live-ticket with your session, and show what it answers as ticket"}
+	case errors.Is(err, ErrTicketForged):
+		return &web.Problem{Status: http.StatusForbidden, Code: "ticket_invalid", Detail: "this is no ticket of this event" + another}
+	case errors.Is(err, ErrTicketExpired):
+		return &web.Problem{Status: http.StatusForbidden, Code: "ticket_expired", Detail: "the ticket was not used in time" + another}
+	case errors.Is(err, ErrTicketUsed):
+		return &web.Problem{Status: http.StatusForbidden, Code: "ticket_used", Detail: "a ticket is good for one stream" + another}
+	default:
+		return nil
 	}
 }

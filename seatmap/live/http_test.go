@@ -11,13 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/labstack/echo/v4"
-
 	"seatcast/internal/devstack"
 	"seatcast/internal/devstack/devtest"
 	"seatcast/seatmap"
 	"seatcast/seatmap/live"
-	"seatcast/web"
 )
 
 // streams stands for the hub: it says which topic it was given.
@@ -34,10 +31,7 @@ func (streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(contex
 }
 
 func (b *bundle) handler() http.Handler {
-	e := echo.New()
-	e.HTTPErrorHandler = web.ErrorHandler(discard())
-	live.NewAPI(b.feed, streams{}).Mount(e.Group("/v1"))
-	return e
+	return newHouse(b.tb, b, live.TicketOptions{Redis: b.rdb})
 }
 
 // get asks for a path; headers are name and value in turn.

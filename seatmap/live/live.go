@@ -26,7 +26,10 @@
 // Silence is judged once a second by reading the event's number, and every
 // half minute the projection is compared with a snapshot of the same number.
 //
-// The package knows no sessions: it publishes to a Broadcaster and answers its
+// A guarded map is shown only to who has a session, or a ticket: signed, good
+// for one event, once and soon (ticket.go). Nothing of either is in a stream.
+//
+// The package holds no streams: it publishes to a Broadcaster and answers its
 // questions (Feed.Snapshot, Feed.Hello). It reads no Postgres: what it needs of
 // events it asks of seatmap.Sales, what it needs of holds of a Rebuilder.
 package live

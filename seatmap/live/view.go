@@ -48,7 +48,7 @@ func (v *view) frame() seatmap.Snapshot {
 func (v *view) page() page {
 	p := page{Snapshot: v.frame(), Mode: v.mode(), PollAfterMs: 30_000, Stale: v.stale}
 	if v.sale.Hot {
-		live := "/v1/events/" + v.sale.Event + "/live"
+		live := livePath(v.sale.Event)
 		p.Live, p.PollAfterMs = &live, 2_000
 	}
 	return p

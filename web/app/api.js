@@ -43,13 +43,14 @@ export class Api {
    * call does something as the shopper. A session that ended is renewed once.
    * @param {string} method
    * @param {string} path
-   * @param {{body?: any, key?: string}} [options] key is the Idempotency-Key
+   * @param {{body?: any, key?: string, quiet?: boolean}} [options] key is the Idempotency-Key; quiet asks nobody to sign in
    */
-  async call(method, path, { body, key } = {}) {
+  async call(method, path, { body, key, quiet = false } = {}) {
     const headers = {};
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (key) headers['Idempotency-Key'] = key;
     for (let again = true; ; again = false) {
+      if (quiet && !this.#session.known) throw new Problem({ code: 'token_missing' });
       headers.Authorization = `Bearer ${await this.#token()}`;
       try {
         return await this.#send(method, path, { cache: 'no-store', headers, body: body === undefined ? undefined : JSON.stringify(body) });

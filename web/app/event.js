@@ -16,6 +16,7 @@ import { money, remaining, sentence, when } from './words.js';
 
 const MODES = {
   connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
+  guarded: 'Sign in to see which seats are free',
 };
 
 const clock = new Clock();
@@ -79,7 +80,7 @@ async function house(event, cart, first) {
     if (event.areas.length && cart.stage === 'picking') panel.draw();
   };
   const feed = new Feed({
-    event: event.id, chart: event.chart, api, clock,
+    event: event.id, chart: event.chart, guarded: event.guarded, api, clock,
     sink: {
       snapshot: (frame) => apply(state.snapshot(frame), false),
       delta: (frame) => apply(state.delta(frame), true),

@@ -12,7 +12,7 @@ const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
  * @property {(frame: object) => void} snapshot
  * @property {(frame: object) => void} delta
  * @property {(sha: string) => Promise<void>} chart another chart is in force: fetch it, and forget the map of the old one
- * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late') => void} mode late: what is shown may be behind
+ * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late'|'guarded') => void} mode late: what is shown may be behind; guarded: nothing is shown without a session
  * @property {() => void} heard something arrived: what is shown is as of now
  */
 
@@ -22,6 +22,8 @@ export class Feed {
   #api;
   #clock;
   #sink;
+  #guarded;
+  #declined = false; // whoever would not sign in is asked no more
   #chart;
   #mine = 0; // the number the sink is at
   #floor = 0; // no snapshot below it is accepted; only a reset lowers it
@@ -33,11 +35,12 @@ export class Feed {
   #last = 0; // when something was heard, by the device's clock
 
   /**
-   * @param {{event: string, chart: string, api: import('./api.js').Api, clock: import('./clock.js').Clock, sink: Sink}} o
+   * @param {{event: string, chart: string, guarded?: boolean, api: import('./api.js').Api, clock: import('./clock.js').Clock, sink: Sink}} o
    */
-  constructor({ event, chart, api, clock, sink }) {
+  constructor({ event, chart, guarded = false, api, clock, sink }) {
     this.#path = `/v1/events/${encodeURIComponent(event)}`;
     this.#chart = chart;
+    this.#guarded = guarded;
     this.#api = api;
     this.#clock = clock;
     this.#sink = sink;
@@ -64,10 +67,24 @@ export class Feed {
     clearTimeout(this.#timers.open);
   }
 
-  #open() {
+  async #open() {
     this.#close();
-    const since = this.#mine ? `?since=${this.#mine}` : '';
-    const source = new EventSource(`${this.#path}/live${since}`);
+    const query = new URLSearchParams();
+    if (this.#mine) query.set('since', this.#mine);
+    if (this.#guarded) {
+      const turn = this.#turn;
+      const issued = await this.#call('POST', 'live-ticket').catch(() => null);
+      if (turn !== this.#turn) return;
+      if (!issued) {
+        this.#descend();
+        return;
+      }
+      query.set('ticket', issued.ticket);
+    }
+    this.#stream(new EventSource(`${this.#path}/live?${query}`));
+  }
+
+  #stream(source) {
     this.#source = source;
     this.#last = Date.now();
     for (const name of FRAMES) {
@@ -80,6 +97,7 @@ export class Feed {
       // The browser comes back by itself after a cut; after any answer that
       // is not a stream (204: poll; 503: overload) it gives up for good.
       if (source.readyState === EventSource.CLOSED) this.#descend();
+      else if (this.#guarded) this.#again(3000); // its ticket is used up: it comes back with another
       else this.#sink.mode('waiting');
     };
   }
@@ -175,7 +193,17 @@ export class Feed {
   }
 
   #get() {
-    return this.#api.get(`${this.#path}/seatmap`);
+    return this.#guarded ? this.#call('GET', 'seatmap') : this.#api.get(`${this.#path}/seatmap`);
+  }
+
+  /** call asks for what is guarded, as the shopper. */
+  async #call(method, what) {
+    try {
+      return await this.#api.call(method, `${this.#path}/${what}`, { quiet: this.#declined });
+    } catch (p) {
+      this.#declined ||= p.code === 'token_missing';
+      throw p;
+    }
   }
 
   /** descend polls, and looks again for a stream when the server has one. */
@@ -197,8 +225,8 @@ export class Feed {
       if (!frame.live) streamAt = Infinity;
       else if (streamAt === Infinity) streamAt = 0;
       this.#snapshot(frame);
-    } catch {
-      if (turn === this.#turn) this.#sink.mode('waiting');
+    } catch (p) {
+      if (turn === this.#turn) this.#sink.mode(p.code === 'token_missing' ? 'guarded' : 'waiting');
     }
     if (turn !== this.#turn) return; // another chart, or something else took over
     if (Date.now() >= streamAt) this.#open();

@@ -16,6 +16,11 @@ export class Session {
     return sessionStorage.getItem(TOKEN) ?? this.#signIn();
   }
 
+  /** known says whether there is a session, without signing in. */
+  get known() {
+    return sessionStorage.getItem(TOKEN) !== null;
+  }
+
   /** forget drops a token the server refused. */
   forget() {
     sessionStorage.removeItem(TOKEN);
