@@ -11,91 +11,113 @@ import (
 // has already announced.
 var errStale = errors.New("hub: snapshot older than the topic")
 
-// flight keeps a topic's newest snapshot and lets one session at a time fetch
-// a newer one: a thousand that return at once share what one of them got.
+// flight keeps a topic's newest snapshot and fetches a newer one when somebody
+// needs it, one at a time: a thousand that return at once share what was got
+// for one of them. Nobody waits in it: who is owed a snapshot is roused.
 type flight struct {
-	mu    sync.Mutex
-	epoch uint64
-	have  *frame
-	busy  *fetching
-}
-
-type fetching struct {
-	epoch uint64
-	done  chan struct{} // closed when the two below are set
-	frame *frame
-	err   error
+	mu      sync.Mutex
+	epoch   uint64
+	have    *frame
+	begun   uint64 // fetches so far
+	busy    bool   // the last of them is under way
+	err     error  // of the last that ended
+	waiting map[*session]struct{}
 }
 
 // put remembers a snapshot, unless a newer one is known.
 func (fl *flight) put(epoch uint64, f *frame) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
+	fl.putLocked(epoch, f)
+}
+
+func (fl *flight) putLocked(epoch uint64, f *frame) {
 	if epoch > fl.epoch || (epoch == fl.epoch && (fl.have == nil || f.n > fl.have.n)) {
 		fl.epoch, fl.have = epoch, f
 	}
 }
 
-// get returns a snapshot of this epoch numbered atLeast or above, or errStale,
-// or the fetch's error. A fetch that was under way when get was called may
-// have begun too early, or in an epoch that is over; the one after it has not.
-func (fl *flight) get(ctx context.Context, epoch uint64, atLeast int64, fetch func(context.Context) (*frame, error)) (*frame, error) {
-	for range 3 {
-		f, b, mine := fl.look(epoch, atLeast)
-		if f != nil {
-			return f, nil
-		}
-		if mine {
-			fl.run(ctx, b, fetch)
-		}
-		select {
-		case <-b.done:
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-		if b.err != nil || (b.epoch == epoch && b.frame.n >= atLeast) {
-			return b.frame, b.err
-		}
-		if mine {
-			break
-		}
-	}
-	return nil, errStale
-}
-
-// look returns a snapshot that will do, or the fetch to wait for; mine says
-// that the caller is to run it.
-func (fl *flight) look(epoch uint64, atLeast int64) (f *frame, b *fetching, mine bool) {
+// ask returns a snapshot of this epoch numbered atLeast or above; or nothing
+// when s will be roused, and start when the caller must have one fetched; or
+// why the fetch that was to bring it did not. turn is the asker's memory of
+// which fetch that is: one that was under way when it first asked may have
+// begun too early, the one after it has not.
+func (fl *flight) ask(epoch uint64, atLeast int64, turn *uint64, s *session) (f *frame, start bool, err error) {
 	fl.mu.Lock()
 	defer fl.mu.Unlock()
-	if fl.fitsLocked(epoch, atLeast) {
-		return fl.have, nil, false
+	if fl.have != nil && fl.epoch == epoch && fl.have.n >= atLeast {
+		*turn = 0
+		return fl.have, false, nil
 	}
-	if fl.busy != nil {
-		return nil, fl.busy, false
+	if *turn != 0 && fl.endedLocked() >= *turn {
+		*turn = 0
+		if fl.err != nil {
+			return nil, false, fl.err
+		}
+		return nil, false, errStale
 	}
-	fl.busy = &fetching{epoch: epoch, done: make(chan struct{})}
-	return nil, fl.busy, true
+	if *turn == 0 {
+		*turn = fl.begun + 1
+	}
+	if start = !fl.busy; start {
+		fl.begun++
+		fl.busy = true
+	}
+	if fl.waiting == nil {
+		fl.waiting = make(map[*session]struct{})
+	}
+	fl.waiting[s] = struct{}{}
+	return nil, start, nil
 }
 
-func (fl *flight) fitsLocked(epoch uint64, atLeast int64) bool {
-	return fl.have != nil && fl.epoch == epoch && fl.have.n >= atLeast
+func (fl *flight) endedLocked() uint64 {
+	if fl.busy {
+		return fl.begun - 1
+	}
+	return fl.begun
+}
+
+// land ends a fetch and rouses who waited for it.
+func (fl *flight) land(epoch uint64, f *frame, err error) {
+	fl.mu.Lock()
+	fl.busy, fl.err = false, err
+	if err == nil {
+		fl.putLocked(epoch, f)
+	}
+	waiting := fl.waiting
+	fl.waiting = nil
+	fl.mu.Unlock()
+	for s := range waiting {
+		s.driver.rouse(s)
+	}
 }
 
 // fetchTimeout bounds one question to the source.
 const fetchTimeout = 2 * time.Second
 
-// run fetches for everybody who waits, also when the session that happens to
-// run it leaves meanwhile.
-func (fl *flight) run(ctx context.Context, b *fetching, fetch func(context.Context) (*frame, error)) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), fetchTimeout)
-	defer cancel()
-	b.frame, b.err = fetch(ctx)
-	if b.err == nil {
-		fl.put(b.epoch, b.frame)
+// snapshot returns a snapshot for c no older than its topic was when it asked
+// first, and the epoch it is of; or nothing when s will be roused; or why there is none.
+func (h *Hub) snapshot(c *cursor, s *session) (*frame, uint64, error) {
+	r := c.room
+	last, epoch := r.position()
+	if c.turn == 0 {
+		c.need = last // of now: while it is fetched the topic goes on, and the ring has that
 	}
-	fl.mu.Lock()
-	fl.busy = nil
-	fl.mu.Unlock()
-	close(b.done)
+	f, start, err := r.shots.ask(epoch, c.need, &c.turn, s)
+	if start {
+		h.fetches.Go(func() { h.fetch(r) })
+	}
+	return f, epoch, err
+}
+
+func (h *Hub) fetch(r *room) {
+	ctx, cancel := context.WithTimeout(context.Background(), fetchTimeout)
+	defer cancel()
+	_, epoch := r.position()
+	n, data, err := h.opts.Source.Snapshot(ctx, r.name)
+	if err != nil {
+		r.shots.land(epoch, nil, err)
+		return
+	}
+	r.shots.land(epoch, newFrame(r.name, eventSnapshot, n, data), nil)
 }

@@ -50,6 +50,8 @@ func (s *truth) Hello(context.Context, string) ([]byte, error) {
 	return fmt.Appendf(nil, `{"n":%d,"chart":"c0ffee","at":1}`, s.n), nil
 }
 
+func (s *truth) Poll(string) string { return "/poll" }
+
 // step publishes one frame that merges the numbers n+1 … n+count.
 func (s *truth) step(h *hub.Hub, count int) {
 	s.mu.Lock()
@@ -168,6 +170,7 @@ func watch(tb testing.TB, h *hub.Hub, since int64, delay func() time.Duration) *
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watcher{delay: delay, header: make(http.Header), leave: cancel, done: make(chan error, 1)}
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/live", nil)
+	r.Header.Set("Accept", "text/event-stream")
 	if since > 0 {
 		r.Header.Set("Last-Event-ID", strconv.FormatInt(since, 10))
 	}

@@ -4,13 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Source answers what the hub cannot keep: the whole state of a topic. Both
+// Source answers what the hub cannot keep: the whole state of a topic. All
 // must be safe for concurrent use; the hub asks for one snapshot of a topic at
 // a time.
 type Source interface {
@@ -19,6 +21,8 @@ type Source interface {
 	Snapshot(ctx context.Context, topic string) (n int64, data []byte, err error)
 	// Hello returns the JSON object that opens a stream.
 	Hello(ctx context.Context, topic string) (data []byte, err error)
+	// Poll returns where a topic can be read without a session.
+	Poll(topic string) (path string)
 }
 
 // Options configure a Hub. Only Source is needed.
@@ -30,9 +34,11 @@ type Options struct {
 	Beat         time.Duration // mean time between beats, drawn between 75 and 125 %; 20 s
 	MaxAge       time.Duration // longest life of a session, drawn between 80 and 100 %; 30 min
 	Patience     time.Duration // how long a session owed a snapshot asks again; 2 s
+	Portable     bool          // never park a session
 
-	Origins   []string // WebSocket origins beside the request's own host: host patterns, or "*" for any
-	MaxTopics int      // topics one WebSocket may watch; 16
+	Limits Limits
+
+	Origins []string // WebSocket origins beside the request's own host: host patterns, or "*" for any
 
 	Log        *slog.Logger
 	Registerer prometheus.Registerer // nil: metrics are kept but not shown
@@ -44,7 +50,7 @@ func (o *Options) setDefaults() {
 	setDefault(&o.Beat, 20*time.Second)
 	setDefault(&o.MaxAge, 30*time.Minute)
 	setDefault(&o.Patience, 2*time.Second)
-	setDefault(&o.MaxTopics, 16)
+	o.Limits.setDefaults()
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -57,10 +63,14 @@ func setDefault[T comparable](v *T, to T) {
 	}
 }
 
-// Hub holds the sessions of one server. It starts no goroutine of its own.
+// Hub holds the sessions of one server.
 type Hub struct {
 	opts    Options
 	metrics *metrics
+	gate    *gate
+	start   time.Time
+	parking atomic.Pointer[lot] // while Run runs, where sessions can be parked
+	fetches crew
 
 	mu       sync.RWMutex
 	rooms    map[string]*room
@@ -75,10 +85,27 @@ func New(o Options) *Hub {
 	return &Hub{
 		opts:     o,
 		metrics:  newMetrics(o.Registerer),
+		gate:     newGate(o.Limits),
+		start:    time.Now(),
 		rooms:    make(map[string]*room),
 		sessions: make(map[*session]struct{}),
 		empty:    make(chan struct{}),
 	}
+}
+
+// now is the hub's clock: time since it was made.
+func (h *Hub) now() time.Duration { return time.Since(h.start) }
+
+// Run parks the sessions that can be parked, until ctx ends; then those still
+// parked are cut off, so Drain comes first. Where nothing can be parked it only
+// waits. Without Run every session is served by the portable engine.
+func (h *Hub) Run(ctx context.Context) error {
+	defer h.fetches.Wait()
+	if h.opts.Portable {
+		<-ctx.Done()
+		return nil
+	}
+	return h.park(ctx)
 }
 
 // Publish gives everybody who watches topic a delta: one JSON object that
@@ -90,18 +117,18 @@ func New(o Options) *Hub {
 // now on.
 //
 // The channel it returns is closed at the end of the fan-out: once the delta
-// was offered to everybody. Whoever publishes faster than that makes the hub
-// write more frames of fewer changes.
+// was offered to every parked session. Whoever publishes faster than that
+// makes the hub write more frames of fewer changes.
 func (h *Hub) Publish(topic string, prev int64, numbers []int64, at time.Time, data []byte) (walked <-chan struct{}) {
-	done := make(chan struct{})
-	close(done)
+	fan := newFanout(h.metrics.fanout)
+	defer fan.release()
 	if len(numbers) == 0 {
-		return done
+		return fan.done
 	}
 	f := newFrame(topic, eventDelta, numbers[len(numbers)-1], data)
 	f.prev, f.numbers, f.at = prev, numbers, at
-	h.with(topic, func(r *room) { r.publish(f) })
-	return done
+	h.with(topic, func(r *room) { r.publish(f, fan) })
+	return fan.done
 }
 
 // Reset tells everybody who watches topic to drop what they know and gives
@@ -111,18 +138,23 @@ func (h *Hub) Reset(topic string, n int64, snapshot []byte) {
 	word := newFrame(topic, eventReset, 0, numberData(n))
 	shot := newFrame(topic, eventSnapshot, n, snapshot)
 	h.with(topic, func(r *room) { r.restart(word, shot) })
+	h.metrics.resets.Inc()
 }
 
 // Degrade tells everybody who watches topic, and whoever joins later, that
 // frames may be late and why, and where to poll meanwhile. An empty reason
 // says that it is over.
 func (h *Hub) Degrade(topic, reason, poll string) {
+	word := newFrame(topic, eventDegraded, noID, degradedData(reason, poll))
+	h.with(topic, func(r *room) { r.tell(word, reason != "") })
+}
+
+func degradedData(reason, poll string) []byte {
 	data, _ := json.Marshal(struct { // strings always marshal
 		Reason string `json:"reason"`
 		Poll   string `json:"poll"`
 	}{reason, poll})
-	word := newFrame(topic, eventDegraded, noID, data)
-	h.with(topic, func(r *room) { r.tell(word, reason != "") })
+	return data
 }
 
 // End says that nothing will be published for topic any more. Its SSE sessions
@@ -136,27 +168,55 @@ func (h *Hub) End(topic string) {
 	}
 }
 
-// Drain refuses new sessions and closes all there are, each with a random
-// hint when to come back. It returns when the last has left, or with ctx's
-// error.
-func (h *Hub) Drain(ctx context.Context) error {
-	h.mu.Lock()
-	if !h.draining {
-		h.draining = true
-		if len(h.sessions) == 0 {
-			close(h.empty)
+// slice is how often a drain closes the next few sessions.
+const slice = 50 * time.Millisecond
+
+// Drain refuses new sessions and closes all there are, evenly spread over a
+// time and in no particular order, each with a random hint when to come back.
+// Until its turn comes a session is served as ever. It returns when the last
+// has left, or with ctx's error.
+func (h *Hub) Drain(ctx context.Context, over time.Duration) error {
+	tick := time.NewTicker(slice)
+	defer tick.Stop()
+	left := h.leaving()
+	for slices := max(1, int(over/slice)); slices > 0; slices-- {
+		turn := (len(left) + slices - 1) / slices
+		for _, s := range left[:turn] {
+			s.stop(CloseDrain)
+		}
+		if left = left[turn:]; len(left) == 0 {
+			break
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return ctx.Err()
 		}
 	}
-	for s := range h.sessions {
-		s.stop(CloseDrain)
-	}
-	h.mu.Unlock()
 	select {
 	case <-h.empty:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// leaving closes the door, and returns who is inside, shuffled.
+func (h *Hub) leaving() []*session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.draining {
+		h.draining = true
+		if len(h.sessions) == 0 {
+			close(h.empty)
+		}
+	}
+	all := make([]*session, 0, len(h.sessions))
+	for s := range h.sessions {
+		all = append(all, s)
+	}
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
 }
 
 // with calls use on a topic, which is made when there is none.
@@ -182,27 +242,32 @@ func (h *Hub) roomLocked(name string) *room {
 	return r
 }
 
-// open registers a session, or says no because the server is leaving.
-func (h *Hub) open(s *session) bool {
+// open registers a session, or says why there is no room for it.
+func (h *Hub) open(s *session) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining {
-		return false
+	err := error(errLeaving)
+	if !h.draining {
+		err = h.gate.enter(s.address, len(h.sessions))
+	}
+	if err != nil {
+		return err
 	}
 	h.sessions[s] = struct{}{}
-	h.metrics.sessions.WithLabelValues(s.transport, engine).Inc()
-	return true
+	h.metrics.opened(s.kind)
+	return nil
 }
 
 func (h *Hub) close(s *session, why Code) {
 	for _, c := range s.cursors {
-		h.leave(s, c)
+		h.leave(c)
 	}
-	h.metrics.sessions.WithLabelValues(s.transport, engine).Dec()
-	h.metrics.closes.WithLabelValues(s.transport, why.String()).Inc()
+	s.cursors = nil
+	h.metrics.closed(s.kind, why)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	delete(h.sessions, s)
+	h.gate.leave(s.address)
 	if h.draining && len(h.sessions) == 0 {
 		close(h.empty)
 	}
@@ -211,29 +276,18 @@ func (h *Hub) close(s *session, why Code) {
 func (h *Hub) join(s *session, name string, since int64) *cursor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.roomLocked(name).join(s, since)
+	c := &cursor{room: h.roomLocked(name), session: s}
+	c.room.join(c, since, s.driver.enter(c.room, c))
+	return c
 }
 
 // leave forgets a topic that nobody watches and nothing was published for:
 // otherwise names asked for would pile up.
-func (h *Hub) leave(s *session, c *cursor) {
+func (h *Hub) leave(c *cursor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if c.room.leave(s) && h.rooms[c.room.name] == c.room {
+	m := c.session.driver.leave(c)
+	if m != nil && c.room.leave(m) && h.rooms[c.room.name] == c.room {
 		delete(h.rooms, c.room.name)
 	}
-}
-
-// snapshot returns a snapshot no older than the topic is now, and the epoch it
-// is of.
-func (h *Hub) snapshot(ctx context.Context, r *room) (*frame, uint64, error) {
-	last, epoch := r.position()
-	f, err := r.shots.get(ctx, epoch, last, func(ctx context.Context) (*frame, error) {
-		n, data, err := h.opts.Source.Snapshot(ctx, r.name)
-		if err != nil {
-			return nil, err
-		}
-		return newFrame(r.name, eventSnapshot, n, data), nil
-	})
-	return f, epoch, err
 }

@@ -72,13 +72,14 @@ func (c *sseClient) expect(want ...string) {
 
 func TestStreamOverARealConnection(t *testing.T) {
 	src := &truth{n: 3}
-	h, url := serve(t, hub.Options{Source: src, Beat: 300 * time.Millisecond})
+	n := serve(t, hub.Options{Source: src, Beat: 300 * time.Millisecond})
+	h, url := n.Hub, n.url
 	c := connect(t, url)
 	c.expect("hello#0", "snapshot#3")
 	src.step(h, 2)
 	c.expect("delta#5", "beat#5")
 	done := make(chan error, 1)
-	go func() { done <- h.Drain(context.Background()) }()
+	go func() { done <- h.Drain(context.Background(), 0) }()
 	for {
 		if _, ok := c.next(); !ok {
 			break
@@ -96,7 +97,8 @@ func TestDeadReaderOverARealConnectionDelaysNobody(t *testing.T) {
 		t.Run(transport, func(t *testing.T) {
 			src := &truth{n: 1}
 			reg := prometheus.NewRegistry()
-			h, url := serve(t, hub.Options{Source: src, WriteTimeout: 1500 * time.Millisecond, Registerer: reg})
+			n := serve(t, hub.Options{Source: src, WriteTimeout: 1500 * time.Millisecond, Registerer: reg})
+	h, url := n.Hub, n.url
 			openDead(t, transport, url)
 			well := connect(t, url)
 			well.expect("hello#0", "snapshot#1")

@@ -1,39 +1,92 @@
 package hub
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"sync/atomic"
+	"time"
 
-// engine names how this build writes to its sessions.
-const engine = "portable"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// kinds of session there are.
+const (
+	sse      = "sse"
+	ws       = "ws"
+	parked   = "parked"
+	portable = "portable"
+)
 
 type metrics struct {
+	kinds     map[[2]string]*kind
 	sessions  *prometheus.GaugeVec
+	opens     *prometheus.CounterVec
+	refusals  *prometheus.CounterVec
 	closes    *prometheus.CounterVec
 	joins     *prometheus.CounterVec
 	snapshots *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
-	lag       prometheus.Histogram
+	frames    *prometheus.CounterVec
+	resets    prometheus.Counter
+	trims     prometheus.Counter
+	behind    prometheus.Gauge
+	fanout    prometheus.Histogram
+	lag, age  prometheus.Histogram
+	pong      prometheus.Histogram
 }
 
 func newMetrics(r prometheus.Registerer) *metrics {
-	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+	counters := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
 	}
+	times := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help,
+			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)})
+	}
 	m := &metrics{
-		sessions: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hub_sessions",
-			Help: "Sessions open now."}, []string{"transport", "engine"}),
-		closes: counter("hub_closes_total", "Sessions ended, by why.", "transport", "code"),
-		joins: counter("hub_joins_total",
+		kinds:    make(map[[2]string]*kind),
+		sessions: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hub_sessions", Help: "Sessions open now."}, []string{"transport", "engine"}),
+		opens:    counters("hub_opens_total", "Sessions opened.", "transport", "engine"),
+		refusals: counters("hub_refused_total", "Sessions, topics and messages refused, by the limit they met.", "transport", "reason"),
+		closes:   counters("hub_closes_total", "Sessions ended, by why.", "transport", "code"),
+		joins: counters("hub_joins_total",
 			"Topics joined: fresh, resumed from the ring, or with a number that needs a snapshot.", "how"),
-		snapshots: counter("hub_snapshots_total", "Snapshots sent, and asked for again because none would do.", "result"),
-		bytes:     counter("hub_written_bytes_total", "Bytes given to connections.", "transport"),
-		lag: prometheus.NewHistogram(prometheus.HistogramOpts{Name: "hub_write_lag_seconds",
-			Help:    "Time from Publish until a session's write of the frame was taken.",
-			Buckets: prometheus.ExponentialBuckets(0.0005, 2, 15)}),
+		snapshots: counters("hub_snapshots_total", "Snapshots sent, and asked for again because none would do.", "result"),
+		bytes:     counters("hub_written_bytes_total", "Bytes given to connections.", "transport"),
+		frames:    counters("hub_written_frames_total", "Frames given to connections.", "transport"),
+		resets:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hub_resets_total", Help: "Topics told to start over."}),
+		trims:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hub_fell_off_total", Help: "Times a session fell off its topic's ring."}),
+		behind:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hub_sessions_behind", Help: "Parked sessions whose connection does not take what is kept for it."}),
+		fanout:    times("hub_fanout_seconds", "Time from Publish until the frame was offered to the last parked session."),
+		lag:       times("hub_write_lag_seconds", "Time from Publish until a session's write of the frame was taken; every 16th write."),
+		age:       times("hub_write_age_seconds", "Age of the oldest change in a frame when a session's write of it was taken; every 16th write."),
+		pong:      times("hub_pong_seconds", "Time from a ping until the WebSocket's client answered it."),
 	}
 	if r != nil {
-		r.MustRegister(m.sessions, m.closes, m.joins, m.snapshots, m.bytes, m.lag)
+		r.MustRegister(m.sessions, m.opens, m.refusals, m.closes, m.joins, m.snapshots, m.bytes, m.frames, m.resets, m.trims,
+			m.behind, m.fanout, m.lag, m.age, m.pong)
+	}
+	for _, transport := range []string{sse, ws} {
+		for _, engine := range []string{parked, portable} {
+			m.kinds[[2]string{transport, engine}] = &kind{transport: transport, engine: engine, many: transport == ws,
+				traffic: &traffic{m: m, bytes: m.bytes.WithLabelValues(transport), frames: m.frames.WithLabelValues(transport)}}
+		}
 	}
 	return m
+}
+
+func (m *metrics) kind(transport, engine string) *kind { return m.kinds[[2]string{transport, engine}] }
+
+func (m *metrics) opened(k *kind) {
+	m.sessions.WithLabelValues(k.transport, k.engine).Inc()
+	m.opens.WithLabelValues(k.transport, k.engine).Inc()
+}
+
+func (m *metrics) closed(k *kind, why Code) {
+	m.sessions.WithLabelValues(k.transport, k.engine).Dec()
+	m.closes.WithLabelValues(k.transport, why.String()).Inc()
+}
+
+func (m *metrics) refused(k *kind, reason string) {
+	m.refusals.WithLabelValues(k.transport, reason).Inc()
 }
 
 func (m *metrics) joined(c *cursor) {
@@ -45,4 +98,36 @@ func (m *metrics) joined(c *cursor) {
 		how = "fresh"
 	}
 	m.joins.WithLabelValues(how).Inc()
+}
+
+// sent counts a snapshot given to c, and why it was owed one.
+func (m *metrics) sent(c *cursor) {
+	m.snapshots.WithLabelValues("sent").Inc()
+	if c.fell > 0 {
+		m.trims.Inc()
+	}
+}
+
+// traffic counts what sessions of one kind are written.
+type traffic struct {
+	m      *metrics
+	bytes  prometheus.Counter
+	frames prometheus.Counter
+	writes atomic.Uint32
+}
+
+func (t *traffic) gave(bytes int) { t.bytes.Add(float64(bytes)) }
+
+// wrote counts a frame. Looking at the clock costs as much as a part of the
+// write, so only every 16th is timed.
+func (t *traffic) wrote(f *frame) {
+	t.frames.Inc()
+	if t.writes.Add(1)%16 != 1 || f.numbers == nil {
+		return
+	}
+	now := time.Now()
+	t.m.lag.Observe(now.Sub(f.made).Seconds())
+	if !f.at.IsZero() {
+		t.m.age.Observe(max(0, now.Sub(f.at).Seconds()))
+	}
 }

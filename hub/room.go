@@ -10,67 +10,79 @@ type room struct {
 
 	mu      sync.RWMutex
 	ring    ring
-	last    int64                 // number of the newest frame, or of the snapshot that reset it; 0 before the first
-	epoch   uint64                // resets so far
-	reset   *frame                // the word that told of the last one
-	notice  *frame                // what was said last outside the numbers
-	noticed uint64                // how often
-	lasting bool                  // newcomers are told too
-	ended   bool                  // nothing will be published any more
-	members map[*session]struct{} // each has one cursor here
+	last    int64  // number of the newest frame, or of the snapshot that reset it; 0 before the first
+	epoch   uint64 // resets so far
+	reset   *frame // the word that told of the last one
+	notice  *frame // what was said last outside the numbers
+	noticed uint64 // how often
+	lasting bool   // newcomers are told too
+	ended   bool   // nothing will be published any more
+	members map[member]struct{}
+}
+
+// member is who a room tells that there is something new: a session, or an
+// engine's group of them.
+type member interface {
+	// tell is called with the room's lock held and does not block. A member
+	// that looks at its sessions one after the other adds itself to f, when
+	// there is one, and says when it has looked at the last.
+	tell(f *fanout)
 }
 
 func newRoom(name string, ringSize int) *room {
-	return &room{name: name, ring: newRing(ringSize), members: make(map[*session]struct{})}
+	return &room{name: name, ring: newRing(ringSize), members: make(map[member]struct{})}
 }
 
-// cursor is where one session stands in one topic. It belongs to the
-// goroutine that writes the session.
+// cursor is where one session stands in one topic. It belongs to whoever
+// steps the session.
 type cursor struct {
 	room    *room
+	session *session
 	at      uint64 // offset of the next frame to look at
 	n       int64  // number the watcher holds, or claims to
-	claimed bool   // n is what the client said and this topic does not know
-	owed    bool   // a snapshot, before any frame
-	fell    int    // times it fell off the ring since it last caught up
 	epoch   uint64
 	noticed uint64
-	hello   []byte // still to be sent, first of all
-	wait    patience
+	turn    uint64    // the fetch it waits for, when owed; see flight
+	need    int64     // the number that fetch must reach
+	wait    *patience // while no snapshot would do
+	slot    int32     // where its group has it, if it is in one
+	fell    uint8     // times it fell off the ring since it last caught up
+	claimed bool      // n is what the client said and this topic does not know
+	owed    bool      // a snapshot, before any frame
 }
 
-// join places a session that holds number since; 0 holds nothing.
-func (r *room) join(s *session, since int64) *cursor {
+// join places a cursor that holds number since, 0 for nothing; m is told of
+// what comes.
+func (r *room) join(c *cursor, since int64, m member) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.members[s] = struct{}{}
-	c := &cursor{room: r, n: since, at: r.ring.head, epoch: r.epoch, noticed: r.noticed}
+	r.members[m] = struct{}{}
+	c.n, c.at, c.epoch, c.noticed = since, r.ring.head, r.epoch, r.noticed
 	if r.lasting {
 		c.noticed--
 	}
 	if since > 0 && since == r.last {
-		return c
+		return
 	}
 	if off, ok := r.ring.find(since); ok && since > 0 {
 		c.at = off
-		return c
+		return
 	}
 	c.owed, c.claimed = true, since > 0
-	return c
 }
 
 // leave reports whether the topic is now of no use: nobody watches it and it
 // has no frames.
-func (r *room) leave(s *session) bool {
+func (r *room) leave(m member) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.members, s)
+	delete(r.members, m)
 	return len(r.members) == 0 && r.last == 0 && r.noticed == 0
 }
 
 // publish appends a frame. A frame that does not follow the last one empties
 // the ring, so that everybody who has not its prev is owed a snapshot.
-func (r *room) publish(f *frame) {
+func (r *room) publish(f *frame, fan *fanout) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if f.n <= r.last {
@@ -81,7 +93,7 @@ func (r *room) publish(f *frame) {
 	}
 	r.ring.push(f)
 	r.last = f.n
-	r.wakeLocked()
+	r.tellLocked(fan)
 }
 
 // restart forgets every number: word is told to all, and snapshot is what
@@ -94,7 +106,7 @@ func (r *room) restart(word, snapshot *frame) {
 	r.reset = word
 	r.last = snapshot.n
 	r.shots.put(r.epoch, snapshot)
-	r.wakeLocked()
+	r.tellLocked(nil)
 }
 
 // tell says something outside the numbers, to newcomers too while lasting.
@@ -103,19 +115,19 @@ func (r *room) tell(word *frame, lasting bool) {
 	defer r.mu.Unlock()
 	r.notice, r.lasting = word, lasting
 	r.noticed++
-	r.wakeLocked()
+	r.tellLocked(nil)
 }
 
 func (r *room) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended = true
-	r.wakeLocked()
+	r.tellLocked(nil)
 }
 
-func (r *room) wakeLocked() {
-	for s := range r.members {
-		s.rouse()
+func (r *room) tellLocked(f *fanout) {
+	for m := range r.members {
+		m.tell(f)
 	}
 }
 
@@ -179,7 +191,7 @@ func (r *room) followLocked(c *cursor) (due, *frame) {
 
 func (c *cursor) restart(epoch uint64) {
 	c.epoch = epoch
-	c.n, c.owed, c.claimed, c.fell = 0, true, false, 0
+	c.n, c.owed, c.claimed, c.fell, c.turn = 0, true, false, 0, 0
 }
 
 // accept takes a snapshot the cursor is owed, unless it would go back in time.

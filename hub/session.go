@@ -1,40 +1,66 @@
 package hub
 
 import (
-	"context"
 	"errors"
 	"os"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
-// sink is how a session's bytes reach its client. Only the session's own
-// goroutine uses it. Errors are Codes, or what the connection said.
+// sink is how a session's bytes reach its client. Only whoever steps the
+// session uses it. Errors are Codes, or what the connection said.
 type sink interface {
 	greet(topic string, id int64, hello []byte) error
 	send(f *frame) error
 	say(topic, event string, id int64, data []byte) error
-	ping() error  // asks for a sign of life, where the transport has one
-	flush() error // what was sent is on its way when it returns
-	bye(Code)     // tells the client, if it can still be told
+	ping() error // asks for a sign of life, where the transport has one
+	bye(Code)    // tells the client, if it can still be told
+
+	// flush brings what was sent on its way. A sink that never blocks may keep
+	// some of it: stuck says since when the connection has taken nothing of
+	// what is kept. A stuck sink is sent no frames.
+	flush() error
+	stuck() (since time.Duration, yes bool)
 }
 
-// session is one watcher: cursors, and the loop that moves them.
-type session struct {
-	hub       *Hub
-	transport string
-	many      bool // several topics: one that ends is no reason to close
-	out       sink
-	wake      chan struct{} // 1: two wakes are one
-	quit      chan Code     // 1: the first reason counts
-	cursors   []*cursor     // of the goroutine in run, then of Hub.close
+// driver is the engine that steps a session: at its due time, and when roused.
+type driver interface {
+	// rouse has s stepped soon. It does not block.
+	rouse(s *session)
+	// enter returns who a room tells that there is something new for c.
+	enter(r *room, c *cursor) member
+	// leave undoes enter. It returns the member if nobody stands behind it now.
+	leave(c *cursor) member
+}
 
+// session is one watcher: cursors, and the step that moves them. It never
+// waits: not for its client when the sink does not, nor for a snapshot.
+type session struct {
+	hub     *Hub
+	kind    *kind
+	address string
+	driver  driver // set by its engine, before the first step
+	out     sink
+	cursors []*cursor // of whoever steps the session
+	due     time.Duration
+	beatAt  time.Duration
+	ageAt   time.Duration
+
+	quit  atomic.Int32 // a Code and one, once the session is to end: the first reason counts
 	mu    sync.Mutex
 	asked []ask
 }
 
-// ask is what a socket's reader wants its writer to do.
+// kind is what sessions of one transport and engine have in common.
+type kind struct {
+	transport, engine string
+	many              bool // several topics: one that ends is no reason to close
+	traffic           *traffic
+}
+
+// ask is what a client wants of the session.
 type ask struct {
 	topic string
 	sub   bool
@@ -45,125 +71,120 @@ type ask struct {
 // maxAsked bounds what a client may ask before it has read the answers.
 const maxAsked = 64
 
-func newSession(h *Hub, transport string, out sink) *session {
-	return &session{hub: h, transport: transport, out: out, wake: make(chan struct{}, 1), quit: make(chan Code, 1)}
+// newSession returns a session that asks for topics first of all.
+func (h *Hub) newSession(k *kind, address string, first ...ask) *session {
+	now, o := h.now(), &h.opts
+	return &session{hub: h, kind: k, address: address, asked: first, due: now,
+		beatAt: now + between(o.Beat*3/4, o.Beat*5/4), ageAt: now + between(o.MaxAge*8/10, o.MaxAge)}
 }
 
+// drive gives the session to its engine.
+func (s *session) drive(d driver) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.driver = d
+}
+
+// rouse has the session stepped soon. One that no engine has yet may be stopped
+// already; its first step is still to come.
 func (s *session) rouse() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
+	s.mu.Lock()
+	d := s.driver
+	s.mu.Unlock()
+	if d != nil {
+		d.rouse(s)
 	}
 }
 
+// stop ends the session at its next step.
 func (s *session) stop(why Code) {
-	select {
-	case s.quit <- why:
-	default:
+	if s.quit.CompareAndSwap(0, int32(why)+1) {
+		s.rouse()
 	}
 }
 
-// subscribe watches a topic, unless that were one too many.
-func (s *session) subscribe(a ask) error {
-	s.unwatch(a.topic)
-	if len(s.cursors) >= s.hub.opts.MaxTopics {
-		return s.out.say(a.topic, eventError, noID, errorData("too_many_topics", "unsubscribe from another topic first"))
+func (s *session) stopped() (why Code, yes bool) {
+	q := s.quit.Load()
+	return Code(q - 1), q != 0
+}
+
+// put hands an ask to whoever steps the session.
+func (s *session) put(a ask) {
+	s.mu.Lock()
+	full := len(s.asked) >= maxAsked
+	if !full {
+		s.asked = append(s.asked, a)
 	}
-	s.watch(a.topic, a.since, a.data)
+	s.mu.Unlock()
+	if full {
+		s.hub.metrics.refused(s.kind, "asks")
+		s.stop(CloseTooMany)
+	}
+	s.rouse()
+}
+
+// step writes everything that is due and can be written now. Afterwards due
+// says when to call it again at the latest. An error is the session's end.
+func (s *session) step() error {
+	if _, yes := s.out.stuck(); yes {
+		if err := s.out.flush(); err != nil {
+			return err
+		}
+	}
+	if err := s.obey(); err != nil {
+		return err
+	}
+	for i := 0; i < len(s.cursors); {
+		c := s.cursors[i]
+		if err := s.advance(c); err != nil {
+			return err
+		}
+		if i < len(s.cursors) && s.cursors[i] == c {
+			i++ // otherwise its topic ended, and the next has its place
+		}
+	}
+	if err := s.keepTime(); err != nil {
+		return err
+	}
+	if _, yes := s.out.stuck(); yes {
+		return nil
+	}
+	return s.out.flush()
+}
+
+// keepTime does what the clock says, and sets due.
+func (s *session) keepTime() error {
+	if why, yes := s.stopped(); yes {
+		return why
+	}
+	now, o := s.hub.now(), &s.hub.opts
+	if now >= s.ageAt {
+		return CloseAge
+	}
+	s.due = s.ageAt
+	if since, yes := s.out.stuck(); yes {
+		if now-since >= o.WriteTimeout {
+			return CloseSlow
+		}
+		s.due = min(s.due, since+o.WriteTimeout)
+		return nil
+	}
+	if now >= s.beatAt {
+		if err := s.beat(); err != nil {
+			return err
+		}
+		s.beatAt = now + between(o.Beat*3/4, o.Beat*5/4)
+	}
+	s.due = min(s.due, s.beatAt)
+	for _, c := range s.cursors {
+		if c.wait != nil && c.turn == 0 {
+			s.due = min(s.due, c.wait.until)
+		}
+	}
 	return nil
 }
 
-// watch adds a topic; hello goes out before anything else of it.
-func (s *session) watch(topic string, since int64, hello []byte) {
-	c := s.hub.join(s, topic, since)
-	c.hello = hello
-	s.cursors = append(s.cursors, c)
-	s.hub.metrics.joined(c)
-}
-
-func (s *session) unwatch(topic string) {
-	for i, c := range s.cursors {
-		if c.room.name == topic {
-			s.hub.leave(s, c)
-			s.cursors = append(s.cursors[:i], s.cursors[i+1:]...)
-			return
-		}
-	}
-}
-
-// run writes what is due until the session ends, and says why it did.
-func (s *session) run(ctx context.Context) Code {
-	o := &s.hub.opts
-	age := time.NewTimer(between(o.MaxAge*8/10, o.MaxAge))
-	defer age.Stop()
-	beat := time.NewTimer(between(o.Beat*3/4, o.Beat*5/4))
-	defer beat.Stop()
-	again := time.NewTimer(o.MaxAge)
-	defer again.Stop()
-	for {
-		pause, err := s.pump(ctx)
-		if err != nil {
-			return codeOf(err)
-		}
-		if pause > 0 {
-			again.Reset(pause)
-		}
-		select {
-		case <-ctx.Done():
-			return CloseGone
-		case why := <-s.quit:
-			return why
-		case <-age.C:
-			return CloseAge
-		case <-s.wake:
-		case <-again.C:
-		case <-beat.C:
-			if err := s.beat(); err != nil {
-				return codeOf(err)
-			}
-			beat.Reset(between(o.Beat*3/4, o.Beat*5/4))
-		}
-	}
-}
-
-// codeOf says why a session whose loop ended with err is over.
-func codeOf(err error) Code {
-	var c Code
-	switch {
-	case errors.As(err, &c):
-		return c
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		return CloseSlow
-	default:
-		return CloseGone
-	}
-}
-
-// pump writes everything that is due and flushes it. pause, when above zero,
-// is how long to wait for a snapshot that could not be had yet.
-func (s *session) pump(ctx context.Context) (pause time.Duration, err error) {
-	if err := s.obey(); err != nil {
-		return 0, err
-	}
-	for i := 0; i < len(s.cursors); i++ {
-		c := s.cursors[i]
-		wait, err := s.advance(ctx, c)
-		if errors.Is(err, CloseEnded) && s.many {
-			s.unwatch(c.room.name)
-			i--
-			err = s.out.say(c.room.name, eventError, noID, errorData("ended", "this topic is no longer pushed; poll it"))
-		}
-		if err != nil {
-			return 0, err
-		}
-		if wait > 0 && (pause == 0 || wait < pause) {
-			pause = wait
-		}
-	}
-	return pause, s.out.flush()
-}
-
-// obey does what the reader of a socket asked for.
+// obey does what the client asked for.
 func (s *session) obey() error {
 	s.mu.Lock()
 	asked := s.asked
@@ -186,83 +207,106 @@ func (s *session) obey() error {
 	return nil
 }
 
-// put hands an ask to the writer.
-func (s *session) put(a ask) {
-	s.mu.Lock()
-	full := len(s.asked) >= maxAsked
-	if !full {
-		s.asked = append(s.asked, a)
+// subscribe watches a topic, unless that were one too many. Its hello goes out
+// before anything else of it.
+func (s *session) subscribe(a ask) error {
+	s.unwatch(a.topic)
+	if most := s.hub.opts.Limits.Topics; most >= 0 && len(s.cursors) >= most {
+		s.hub.metrics.refused(s.kind, "topics")
+		return s.out.say(a.topic, eventError, noID, errorData("too_many_topics", "unsubscribe from another topic first"))
 	}
-	s.mu.Unlock()
-	if full {
-		s.stop(CloseTooMany)
-	}
-	s.rouse()
+	c := s.hub.join(s, a.topic, a.since)
+	s.cursors = append(s.cursors, c)
+	s.hub.metrics.joined(c)
+	return s.out.greet(a.topic, c.holds(), a.data)
 }
 
-// advance writes what one cursor is due. A reader that never quite catches up
-// stays in here, so the session's end is looked for between frames too.
-func (s *session) advance(ctx context.Context, c *cursor) (pause time.Duration, err error) {
-	if c.hello != nil {
-		if err := s.out.greet(c.room.name, c.holds(), c.hello); err != nil {
-			return 0, err
+func (s *session) unwatch(topic string) {
+	for i, c := range s.cursors {
+		if c.room.name == topic {
+			s.hub.leave(c)
+			s.cursors = append(s.cursors[:i], s.cursors[i+1:]...)
+			return
 		}
-		c.hello = nil
 	}
+}
+
+// advance writes what one cursor is due, as far as the connection takes it. A
+// reader that never quite catches up stays in here when the sink blocks, so
+// the session's end is looked for between frames too.
+func (s *session) advance(c *cursor) error {
 	for {
-		select {
-		case why := <-s.quit:
-			return 0, why
-		default:
+		if why, yes := s.stopped(); yes {
+			return why
+		}
+		if _, yes := s.out.stuck(); yes {
+			return nil
 		}
 		what, f := c.room.next(c)
 		switch what {
 		case dueNothing:
-			return 0, nil
+			return nil
 		case dueEnd:
-			return 0, CloseEnded
+			return s.ended(c)
 		case dueSnapshot:
-			f, pause, err = s.shot(ctx, c)
-			if pause > 0 || err != nil {
-				return pause, err
+			var err error
+			if f, err = s.shot(c); f == nil {
+				return err
 			}
 		}
 		if err := s.out.send(f); err != nil {
-			return 0, err
+			return err
 		}
-		if what == dueFrame && f.numbers != nil {
-			s.hub.metrics.lag.Observe(time.Since(f.made).Seconds())
-		}
+		s.kind.traffic.wrote(f)
 	}
 }
 
-// shot gets the snapshot a cursor is owed, or says how long to wait before
-// asking again.
-func (s *session) shot(ctx context.Context, c *cursor) (*frame, time.Duration, error) {
+// ended tells a socket that one of its topics is over. A stream is over with
+// its only one.
+func (s *session) ended(c *cursor) error {
+	if !s.kind.many {
+		return CloseEnded
+	}
+	s.unwatch(c.room.name)
+	return s.out.say(c.room.name, eventError, noID, errorData("ended", "this topic is no longer pushed; poll it"))
+}
+
+// shot gets the snapshot a cursor is owed. Neither a frame nor an error means
+// that the session is roused when there may be one, or asks again when due.
+func (s *session) shot(c *cursor) (*frame, error) {
 	if c.fell > 1 {
-		return nil, 0, CloseSlow
+		return nil, CloseSlow
 	}
-	if wait := c.wait.left(); wait > 0 {
-		return nil, wait, nil
+	now := s.hub.now()
+	if c.wait != nil && now < c.wait.until {
+		return nil, nil
 	}
-	f, epoch, err := s.hub.snapshot(ctx, c.room)
+	f, epoch, err := s.hub.snapshot(c, s)
+	if f == nil && err == nil {
+		return nil, nil
+	}
 	if err == nil && c.room.accept(c, f, epoch) {
-		c.wait = patience{}
-		s.hub.metrics.snapshots.WithLabelValues("sent").Inc()
-		return f, 0, nil
+		c.wait = nil
+		s.hub.metrics.sent(c)
+		return f, nil
 	}
 	s.hub.metrics.snapshots.WithLabelValues("asked_again").Inc()
-	if !c.wait.over(s.hub.opts.Patience) {
-		return nil, c.wait.next(), nil
+	if c.wait == nil {
+		c.wait = &patience{since: now}
+	}
+	if now-c.wait.since < s.hub.opts.Patience {
+		c.wait.lengthen(now)
+		return nil, nil
 	}
 	if err == nil && c.claimed {
 		// Nobody here ever reaches the number this client brought: it is of
 		// a history that was lost. Said aloud, it may start over.
 		c.room.disown(c)
-		c.wait = patience{}
-		return nil, time.Nanosecond, s.out.say(c.room.name, eventReset, 0, numberData(f.n))
+		c.wait = nil
+		s.driver.rouse(s)
+		return nil, s.out.say(c.room.name, eventReset, 0, numberData(f.n))
 	}
-	return nil, 0, CloseNoSnapshot
+	return nil, CloseNoSnapshot
 }
 
 // beat tells the client that the stream lives and which number it holds.
@@ -275,32 +319,29 @@ func (s *session) beat() error {
 			return err
 		}
 	}
-	if err := s.out.ping(); err != nil {
-		return err
+	return s.out.ping()
+}
+
+// codeOf says why a session whose step returned err is over.
+func codeOf(err error) Code {
+	var c Code
+	switch {
+	case errors.As(err, &c):
+		return c
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return CloseSlow
+	default:
+		return CloseGone
 	}
-	return s.out.flush()
 }
 
-// patience spaces out the questions of a cursor that is owed a snapshot.
-type patience struct {
-	since, until time.Time
-	pause        time.Duration
-}
+// patience spaces out the questions of a cursor that is owed a snapshot. Times
+// are those of the hub's clock.
+type patience struct{ since, until, pause time.Duration }
 
-func (p *patience) left() time.Duration { return max(0, time.Until(p.until)) }
-
-func (p *patience) over(limit time.Duration) bool {
-	return !p.since.IsZero() && time.Since(p.since) >= limit
-}
-
-// next returns how long to wait before the next question: 20 ms, then twice as
-// long each time, to 320 ms.
-func (p *patience) next() time.Duration {
-	now := time.Now()
-	if p.since.IsZero() {
-		p.since = now
-	}
+// lengthen waits before the next question: 20 ms, then twice as long each
+// time, to 320 ms.
+func (p *patience) lengthen(now time.Duration) {
 	p.pause = min(max(2*p.pause, 20*time.Millisecond), 320*time.Millisecond)
-	p.until = now.Add(p.pause)
-	return p.pause
+	p.until = now + p.pause
 }

@@ -182,7 +182,7 @@ func TestDrainReachesAReaderThatNeverCatchesUp(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := h.Drain(ctx); err != nil {
+		if err := h.Drain(ctx, 0); err != nil {
 			t.Errorf("%v: drained behind a backlog that only grows", err)
 		}
 		<-w.done

@@ -240,7 +240,7 @@ func TestDrainClosesEverySessionAndRefusesNewOnes(t *testing.T) {
 			ws = append(ws, watch(t, h, 0, nil))
 		}
 		synctest.Wait()
-		if err := h.Drain(t.Context()); err != nil {
+		if err := h.Drain(t.Context(), 0); err != nil {
 			t.Fatal(err)
 		}
 		hints := map[string]bool{}
@@ -254,8 +254,8 @@ func TestDrainClosesEverySessionAndRefusesNewOnes(t *testing.T) {
 		}
 		late := watch(t, h, 0, nil)
 		<-late.done
-		if got := late.stream(); !strings.HasPrefix(got, "retry: ") || len(late.events()) != 0 {
-			t.Errorf("a session after drain got %q, want only a retry", got)
+		if got := late.stream(); !strings.HasPrefix(got, "retry: ") || names(late.events()) != "degraded#-1" {
+			t.Errorf("a session after drain got %q, want a retry and where to poll", got)
 		}
 	})
 }
@@ -267,7 +267,7 @@ func TestDrainGivesUpWithItsContext(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := h.Drain(ctx); err != context.DeadlineExceeded {
+		if err := h.Drain(ctx, 0); err != context.DeadlineExceeded {
 			t.Errorf("got %v, want the context's error while a write is stuck", err)
 		}
 	})

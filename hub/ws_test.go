@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -19,37 +18,6 @@ import (
 type socket struct {
 	tb   testing.TB
 	conn *websocket.Conn
-}
-
-// serve runs a hub on a loopback port until the test ends.
-func serve(tb testing.TB, o hub.Options) (*hub.Hub, string) {
-	tb.Helper()
-	h := hub.New(o)
-	mux := http.NewServeMux()
-	mux.HandleFunc("/live", func(w http.ResponseWriter, r *http.Request) {
-		if err := h.Serve(w, r, topic); err != nil {
-			tb.Error(err)
-		}
-	})
-	mux.HandleFunc("/ws", func(w http.ResponseWriter, r *http.Request) { h.ServeWS(w, r, allow) })
-	server := httptest.NewServer(mux)
-	tb.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := h.Drain(ctx); err != nil {
-			tb.Error(err)
-		}
-		server.Close()
-		server.Client().CloseIdleConnections()
-	})
-	return h, server.URL
-}
-
-func allow(_ context.Context, name string) (code, detail string) {
-	if !strings.HasPrefix(name, "seatmap/") {
-		return "unknown_topic", "there is no topic of this name"
-	}
-	return "", ""
 }
 
 func dial(tb testing.TB, url string, o *websocket.DialOptions) *socket {
@@ -128,7 +96,8 @@ func (s *socket) closed() websocket.CloseError {
 
 func TestOneSocketCarriesManyTopics(t *testing.T) {
 	src := &truth{n: 3}
-	h, url := serve(t, hub.Options{Source: src})
+	n := serve(t, hub.Options{Source: src})
+	h, url := n.Hub, n.url
 	s := dial(t, url, offer())
 	s.send(`{"sub":"seatmap/derby"}`)
 	s.expect("hello seatmap/derby 3", "snapshot seatmap/derby 3")
@@ -151,7 +120,7 @@ func TestOneSocketCarriesManyTopics(t *testing.T) {
 }
 
 func TestNonsenseIsToldAndInTheEndClosed(t *testing.T) {
-	_, url := serve(t, hub.Options{Source: &truth{n: 1}, MaxTopics: 1})
+	url := serve(t, hub.Options{Source: &truth{n: 1}, Limits: hub.Limits{Topics: 1}}).url
 	s := dial(t, url, offer())
 	s.send(`{"sub":"seatmap/a"}`)
 	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
@@ -170,7 +139,8 @@ func TestNonsenseIsToldAndInTheEndClosed(t *testing.T) {
 }
 
 func TestAnEndedTopicMakesRoomForAnother(t *testing.T) {
-	h, url := serve(t, hub.Options{Source: &truth{n: 1}, MaxTopics: 1})
+	n := serve(t, hub.Options{Source: &truth{n: 1}, Limits: hub.Limits{Topics: 1}})
+	h, url := n.Hub, n.url
 	s := dial(t, url, offer())
 	s.send(`{"sub":"seatmap/a"}`)
 	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
@@ -181,7 +151,7 @@ func TestAnEndedTopicMakesRoomForAnother(t *testing.T) {
 }
 
 func TestMessageOverTheLimitCloses(t *testing.T) {
-	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	url := serve(t, hub.Options{Source: &truth{n: 1}}).url
 	s := dial(t, url, offer())
 	s.send(`{"sub":"` + strings.Repeat("x", 8000) + `"}`)
 	if ce := s.closed(); ce.Code != websocket.StatusMessageTooBig {
@@ -190,7 +160,7 @@ func TestMessageOverTheLimitCloses(t *testing.T) {
 }
 
 func TestSubprotocolMustBeOffered(t *testing.T) {
-	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	url := serve(t, hub.Options{Source: &truth{n: 1}}).url
 	s := dial(t, url, nil)
 	if ce := s.closed(); int(ce.Code) != int(hub.CloseProtocol) {
 		t.Errorf("closed with %v", ce)
@@ -203,7 +173,7 @@ func TestForeignOriginIsRefusedUnlessAllowed(t *testing.T) {
 		o.HTTPHeader = http.Header{"Origin": {"https://shop.example"}}
 		return o
 	}
-	_, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	url := serve(t, hub.Options{Source: &truth{n: 1}}).url
 	conn, resp, err := websocket.Dial(t.Context(), url+"/ws", foreign())
 	if err == nil {
 		_ = conn.CloseNow()
@@ -212,14 +182,14 @@ func TestForeignOriginIsRefusedUnlessAllowed(t *testing.T) {
 	if resp.StatusCode != http.StatusForbidden {
 		t.Errorf("status %d, want 403", resp.StatusCode)
 	}
-	_, url = serve(t, hub.Options{Source: &truth{n: 1}, Origins: []string{"*.example"}})
+	url = serve(t, hub.Options{Source: &truth{n: 1}, Origins: []string{"*.example"}}).url
 	s := dial(t, url, foreign())
 	s.send(`{"sub":"seatmap/a"}`)
 	s.expect("hello seatmap/a 1")
 }
 
 func TestClientThatAnswersNoPingIsClosed(t *testing.T) {
-	_, url := serve(t, hub.Options{Source: &truth{n: 1}, Beat: 20 * time.Millisecond})
+	url := serve(t, hub.Options{Source: &truth{n: 1}, Beat: 20 * time.Millisecond}).url
 	well := dial(t, url, offer())
 	well.send(`{"sub":"seatmap/a"}`)
 	well.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
@@ -237,12 +207,13 @@ func TestClientThatAnswersNoPingIsClosed(t *testing.T) {
 }
 
 func TestDrainTellsSocketsWhenToComeBack(t *testing.T) {
-	h, url := serve(t, hub.Options{Source: &truth{n: 1}})
+	n := serve(t, hub.Options{Source: &truth{n: 1}})
+	h, url := n.Hub, n.url
 	s := dial(t, url, offer())
 	s.send(`{"sub":"seatmap/a"}`)
 	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
 	drained := make(chan error, 1)
-	go func() { drained <- h.Drain(context.Background()) }()
+	go func() { drained <- h.Drain(context.Background(), 0) }()
 	if ce := s.closed(); int(ce.Code) != int(hub.CloseDrain) || !strings.HasPrefix(ce.Reason, "drain retry_ms=") {
 		t.Errorf("closed with %v", ce)
 	}

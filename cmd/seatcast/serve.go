@@ -166,7 +166,7 @@ func (b *builder) buildHub(a *app, v1 *echo.Group, shop *catalog.Store, gate *ho
 		Maps: live.NewMaps(b.st.rdb, gate), Sales: shop, Ear: live.NewEar(b.st.hear, b.metrics), Metrics: b.metrics, Log: b.log,
 	})
 	a.hub = hub.New(hub.Options{Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg})
-	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
+	a.runners = append(a.runners, a.hub.Run, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
 	tickets := live.NewTickets(live.TicketOptions{Redis: b.st.rdb, Key: []byte(b.cfg.ServerKey)})
 	live.NewAPI(feed, a.hub, tickets).Mount(v1)
 }
@@ -258,7 +258,7 @@ func (a *app) drainWatchers(ctx context.Context) {
 	a.log.Info("draining watchers", "for", a.drain)
 	ctx, cancel := context.WithTimeout(ctx, a.drain)
 	defer cancel()
-	if err := a.hub.Drain(ctx); err != nil {
+	if err := a.hub.Drain(ctx, a.drain*4/5); err != nil {
 		a.log.Warn("watchers were cut off", "err", err)
 	}
 }

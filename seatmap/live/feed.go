@@ -249,6 +249,12 @@ func (f *Feed) Snapshot(ctx context.Context, topic string) (n int64, data []byte
 	return v.state.N, v.Snapshot(), nil
 }
 
+// Poll is where a topic's map is read without a stream.
+func (f *Feed) Poll(topic string) (path string) {
+	event, _ := eventOf(topic) // of no event: a path that answers so
+	return seatmapPath(event)
+}
+
 // helloPatience bounds the wait of a stream for an event just become hot.
 const helloPatience = 3 * time.Second
 

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ type Streams interface {
 	Serve(w http.ResponseWriter, r *http.Request, topic string) error
 	// ServeWS upgrades to a WebSocket. allow returns a code when a topic may
 	// not be watched.
-	ServeWS(w http.ResponseWriter, r *http.Request, allow func(ctx context.Context, topic string) (code, detail string))
+	ServeWS(w http.ResponseWriter, r *http.Request, allow func(ctx context.Context, topic, ticket string) (code, detail string))
 }
 
 // API serves maps: to poll, and to watch.
@@ -273,9 +274,9 @@ func (a *API) live(c echo.Context) error {
 // ws upgrades. A ticket in the query stands for that of the first topic it is
 // good for.
 func (a *API) ws(c echo.Context) error {
-	ticket := c.QueryParam("ticket")
-	a.streams.ServeWS(c.Response().Writer, c.Request(), func(ctx context.Context, topic string) (code, detail string) {
-		return a.allow(ctx, topic, ticket)
+	first := c.QueryParam("ticket")
+	a.streams.ServeWS(c.Response().Writer, c.Request(), func(ctx context.Context, topic, ticket string) (code, detail string) {
+		return a.allow(ctx, topic, cmp.Or(ticket, first))
 	})
 	c.Response().Committed = true
 	return nil

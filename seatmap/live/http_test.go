@@ -25,8 +25,8 @@ func (streams) Serve(w http.ResponseWriter, _ *http.Request, topic string) error
 	return err
 }
 
-func (streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(context.Context, string) (string, string)) {
-	code, _ := allow(r.Context(), r.URL.Query().Get("topic"))
+func (streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(context.Context, string, string) (string, string)) {
+	code, _ := allow(r.Context(), r.URL.Query().Get("topic"), "")
 	_, _ = fmt.Fprintf(w, "%q", code)
 }
 

@@ -1,0 +1,118 @@
+package hub
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/coder/websocket"
+	"golang.org/x/time/rate"
+)
+
+// maxBad is how many messages may make no sense before the socket is closed.
+const maxBad = 10
+
+// listener is the reading side of a socket.
+type listener struct {
+	session *session
+	conn    *websocket.Conn
+	out     *wsSink
+	allow   Allow
+	limit   *rate.Limiter // nil: none
+	bad     int
+}
+
+// messageLimit allows a burst of three seconds, as when a page that watches
+// several topics comes back.
+func messageLimit(perSecond int) *rate.Limiter {
+	if perSecond < 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), 3*perSecond)
+}
+
+// listen reads the client's messages until the connection ends, with ctx at
+// the latest.
+func (l *listener) listen(ctx context.Context) {
+	for {
+		kind, b, err := l.conn.Read(ctx)
+		if errors.Is(err, websocket.ErrMessageTooBig) {
+			l.session.hub.metrics.refused(l.session.kind, "message_size")
+		}
+		if err != nil {
+			return
+		}
+		l.out.unheard.Store(0)
+		if l.within() {
+			l.hear(ctx, kind == websocket.MessageText, b)
+		}
+	}
+}
+
+// within reports whether the client keeps to its rate, and stops it otherwise.
+func (l *listener) within() bool {
+	if l.limit == nil || l.limit.Allow() {
+		return true
+	}
+	l.session.hub.metrics.refused(l.session.kind, "messages")
+	l.session.stop(CloseTooMany)
+	return false
+}
+
+// pinged reports whether a ping is answered. It counts as a message: its
+// answer is kept for a client that does not read.
+func (l *listener) pinged() bool {
+	l.out.unheard.Store(0)
+	return l.within()
+}
+
+// message is what a client may say.
+type message struct {
+	Sub    string `json:"sub"`
+	Unsub  string `json:"unsub"`
+	Since  int64  `json:"since"`
+	Ticket string `json:"ticket"`
+}
+
+func (l *listener) hear(ctx context.Context, text bool, b []byte) {
+	var m message
+	if !text || json.Unmarshal(b, &m) != nil || (m.Sub == "") == (m.Unsub == "") {
+		l.complain("", "bad_message", `send {"sub":"<topic>","since":<number>} or {"unsub":"<topic>"} as text`)
+		if l.bad++; l.bad >= maxBad {
+			l.session.stop(CloseBadMessage)
+		}
+		return
+	}
+	if m.Unsub != "" {
+		l.session.put(ask{topic: m.Unsub})
+		return
+	}
+	l.subscribe(ctx, &m)
+}
+
+func (l *listener) subscribe(ctx context.Context, m *message) {
+	h := l.session.hub
+	if code, detail := l.allow(ctx, m.Sub, m.Ticket); code != "" {
+		l.complain(m.Sub, code, detail)
+		return
+	}
+	hello, err := h.opts.Source.Hello(ctx, m.Sub)
+	if err != nil {
+		h.opts.Log.WarnContext(ctx, "hello failed", "topic", m.Sub, "err", err)
+		l.complain(m.Sub, "unavailable", "the topic cannot be opened now; ask again in a second")
+		return
+	}
+	l.session.put(ask{topic: m.Sub, sub: true, since: sane(m.Since), data: hello})
+}
+
+func (l *listener) complain(topic, code, detail string) {
+	l.session.put(ask{topic: topic, data: errorData(code, detail)})
+}
+
+func errorData(code, detail string) []byte {
+	b, _ := json.Marshal(struct { // strings always marshal
+		Code   string `json:"code"`
+		Detail string `json:"detail"`
+	}{code, detail})
+	return b
+}
