@@ -12,7 +12,8 @@
 //   - Publish never blocks and never waits for a reader.
 //   - A slow session delays nobody: it has no queue, only a cursor into the
 //     topic's ring of immutable, fully framed bytes, made once per frame and
-//     shared by everybody.
+//     shared by everybody. What a connection does not take at once is the rest
+//     of such bytes, and is finished before anything else.
 //   - A cursor that falls off the ring is owed a snapshot, not a disconnect.
 //     Falling off twice without catching up, or missing a write deadline,
 //     closes the session with a named code (see close.go).
@@ -34,6 +35,30 @@
 //	                                   │
 //	reset: at any time to owed, after the word "reset"
 //
+// # Steps
+//
+// A session is a machine with one step, which never waits: it writes what is
+// due and can be written now, and says when it is due next. A snapshot that
+// must be fetched is asked for, and who asked is roused when it is there. Two
+// engines call the step:
+//
+//   - Parked, on Linux, for HTTP/1.1 over plain TCP, while Run runs: as many
+//     shards as Go has processors, each a goroutine that writes its sessions
+//     one after the other without waiting for any, and an epoll instance that
+//     tells who can be written again and who has gone. A frame is told to the
+//     shards, not to the sessions; each walks its part of the topic. An SSE
+//     session's descriptor leaves Go's poller and costs no goroutine and no
+//     buffer; a WebSocket keeps a goroutine that only reads, since reading,
+//     pongs and the close handshake are the library's.
+//   - Portable, for TLS, HTTP/2 and every other system: a goroutine for each
+//     SSE session (its handler's), two for each WebSocket, and writes that
+//     block until they have a deadline.
+//
+//	Publish ─▶ room: ring, members
+//	             │ tell                  walk                 send
+//	             ├─▶ group (of a shard) ──────▶ cursor, step ──────▶ descriptor
+//	             └─▶ solo (portable)    ──────▶ step         ──────▶ ResponseWriter
+//
 // # Clock
 //
 // Beats, ages, deadlines and patience are measured by the clock of package
@@ -42,16 +67,13 @@
 //
 // # Locks
 //
-//	Hub.mu     -> room.mu   registry of sessions and rooms
+//	Hub.mu     -> room.mu   registry of sessions and rooms, and who may come in
 //	room.mu    -> flight.mu ring, members
-//	flight.mu  -> nothing   the cached snapshot
-//	session.mu -> nothing   what the reader of a socket asks of its writer
+//	room.mu    -> shard.mu  what a shard is told and has not looked at
+//	flight.mu  -> nothing   the cached snapshot, and who waits for a newer one
+//	session.mu -> nothing   what the client asked for
+//	wire.mu    -> nothing   a WebSocket's bytes: ours, and the library's pongs
 //
-// No lock is held while writing to a connection or asking the Source.
-//
-// # Engine
-//
-// This is the portable engine: a goroutine for each SSE session (its
-// handler's) with http.ResponseController, two for each WebSocket. It serves
-// TLS, HTTP/2 and every system.
+// The Source is asked with no lock held, and no lock but the last is held while
+// writing to a connection: that one is only of the connection's own.
 package hub
