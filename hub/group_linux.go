@@ -99,15 +99,18 @@ func (g *group) remove(c *cursor) {
 	hole, last := int(c.slot), len(g.cursors)-1
 	if hole < g.at {
 		g.at--
-		g.put(hole, g.cursors[g.at])
-		hole = g.at
+		hole = g.fill(hole, g.at)
 	}
-	g.put(hole, g.cursors[last])
+	g.fill(hole, last)
 	g.cursors[last] = nil
 	g.cursors = g.cursors[:last]
 }
 
-func (g *group) put(slot int, c *cursor) {
-	g.cursors[slot] = c
-	c.slot = int32(slot)
+// fill moves a cursor into a hole, and returns the hole it leaves.
+func (g *group) fill(hole, from int) int {
+	if hole != from {
+		g.cursors[hole] = g.cursors[from]
+		g.cursors[hole].slot = int32(hole)
+	}
+	return from
 }

@@ -65,6 +65,18 @@ func (s *truth) step(h *hub.Hub, count int) {
 	h.Publish(topic, prev, numbers, time.Now(), delta(prev, numbers[len(numbers)-1]))
 }
 
+func (s *truth) at() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.n
+}
+
+func (s *truth) set(n int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.n = n
+}
+
 func (s *truth) next() int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -98,7 +98,7 @@ func TestDeadReaderOverARealConnectionDelaysNobody(t *testing.T) {
 			src := &truth{n: 1}
 			reg := prometheus.NewRegistry()
 			n := serve(t, hub.Options{Source: src, WriteTimeout: 1500 * time.Millisecond, Registerer: reg})
-	h, url := n.Hub, n.url
+			h, url := n.Hub, n.url
 			openDead(t, transport, url)
 			well := connect(t, url)
 			well.expect("hello#0", "snapshot#1")
