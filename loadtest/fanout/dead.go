@@ -1,0 +1,51 @@
+package fanout
+
+import (
+	"context"
+	"errors"
+	"text/tabwriter"
+)
+
+// clean is the name of a server's rounds in which everybody reads.
+func clean(name string) string { return name + " clean" }
+
+// dead compares each server with itself: some of the sessions never read, and
+// all do. The rows are of the rounds with the dead.
+func (b *bench) dead(ctx context.Context) error {
+	n := max(1, int(float64(b.o.Conns)*b.o.Dead))
+	servers := b.servers()
+	b.bar = newBar(b.o.Err, 2*b.work()*int64(len(servers)*b.o.Pairs))
+	without := make(results)
+	got, err := b.pairs(ctx, b.o.Rate, servers, func(ctx context.Context, name string) (figures, error) {
+		all, err := b.round(ctx, name, b.o.Rate, 0)
+		if err != nil {
+			return all, err
+		}
+		without[name] = append(without[name], all)
+		return b.round(ctx, name, b.o.Rate, n)
+	})
+	b.bar.end()
+	if err != nil {
+		return err
+	}
+	err = b.finish(servers, b.o.Rate, got)
+	b.printDead(servers, n, without, got)
+	return errors.Join(err, wrongs(without))
+}
+
+func (b *bench) printDead(servers []string, n int, without, with results) {
+	say(b.o.Out, "\n%d of %d sessions never read:\n\n", n, b.o.Conns)
+	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	say(w, "server\tp99 ms without\tp99 ms with\tratio\tmemory grew KB without\twith\tof the dead closed\t\n")
+	for _, name := range servers {
+		if len(with[name]) == 0 {
+			continue
+		}
+		r, _ := ratios(each(with[name], p99), each(without[name], p99))
+		grown := func(f figures) float64 { return float64(f.grown) / 1024 }
+		say(w, "%s\t%.1f\t%.1f\t%s\t%.0f\t%.0f\t%.0f\t\n", name, median(each(without[name], p99)), median(each(with[name], p99)), r,
+			median(each(without[name], grown)), median(each(with[name], grown)),
+			median(each(with[name], func(f figures) float64 { return float64(f.closed) })))
+	}
+	_ = w.Flush() // a terminal that has gone
+}

@@ -1,0 +1,184 @@
+package peers
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"seatcast/internal/devstack"
+	"seatcast/loadtest/proc"
+	"seatcast/seatmap"
+)
+
+// House is what a hub needs around it: private stores, an api node and an event
+// of 60,000 seats on sale. All of it stays on the cores we may use ourselves.
+type House struct {
+	Chart *seatmap.Chart
+
+	program string
+	dir     string
+	home    *devstack.Home
+	pg      *devstack.Postgres
+	redis   *devstack.Redis
+	nats    *devstack.NATS
+	env     []string
+	api     *node
+	token   string
+	http    http.Client
+}
+
+// HouseOptions say where a house is made.
+type HouseOptions struct {
+	Dir     string // for its files; exists, and others may enter it
+	Program string // the seatcast binary; built from this module when empty
+}
+
+// hotHold outlasts any run: the change of a hold that ends is no change of a plan.
+const hotHold = "2h"
+
+// OpenHouse starts the stores, puts the event on sale and starts the api node.
+func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
+	h := &House{Chart: seatmap.Stadium(), dir: o.Dir, program: o.Program}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, h.Close())
+		}
+	}()
+	if h.program == "" {
+		h.program = filepath.Join(o.Dir, "seatcast")
+		if out, err := exec.CommandContext(ctx, "go", "build", "-o", h.program, "seatcast/cmd/seatcast").CombinedOutput(); err != nil {
+			return nil, fmt.Errorf("build seatcast: %w\n%s", err, out)
+		}
+	}
+	if err := h.stores(ctx); err != nil {
+		return nil, err
+	}
+	if err := h.sell(ctx); err != nil {
+		return nil, err
+	}
+	if h.api, err = h.serve(ctx, "api", "api", o.Dir, nil); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+func (h *House) stores(ctx context.Context) (err error) {
+	if h.home, err = devstack.Open(filepath.Join(h.dir, "stack")); err != nil {
+		return err
+	}
+	if h.pg, err = h.home.Postgres(ctx, devstack.PostgresOptions{Fast: true}); err != nil {
+		return err
+	}
+	if h.redis, err = h.home.Redis(ctx, devstack.RedisOptions{}); err != nil {
+		return err
+	}
+	if h.nats, err = devstack.StartNATS(); err != nil {
+		return err
+	}
+	database, err := h.pg.Database(ctx, "seatcast")
+	if err != nil {
+		return err
+	}
+	key := base64.StdEncoding.EncodeToString([]byte("a key that guards nothing but a load test"))
+	h.env = []string{
+		"SEATCAST_POSTGRES_URL=" + database, "SEATCAST_REDIS_URL=" + h.redis.URL(), "SEATCAST_NATS_URL=" + h.nats.URL(),
+		"SEATCAST_SERVER_KEY=" + key, "SEATCAST_SESSION_KEY=hs256:" + key, "SEATCAST_SANDBOX=true", "SEATCAST_SANDBOX_SECRET=" + key,
+		"SEATCAST_LOG_LEVEL=warn",
+	}
+	return nil
+}
+
+// sell creates the event and opens it, by the commands an operator would use.
+func (h *House) sell(ctx context.Context) error {
+	body, _, err := h.Chart.Encode()
+	if err != nil {
+		return err
+	}
+	chart := filepath.Join(h.dir, "chart.json")
+	if err := os.WriteFile(chart, body, 0o644); err != nil {
+		return err
+	}
+	var prices []string
+	for _, c := range h.Chart.Categories {
+		prices = append(prices, c.Name+"=1000")
+	}
+	for _, args := range [][]string{
+		{"migrate"},
+		{"event", "create", "--id", Event, "--name", "Load test", "--venue", "Stadium", "--zone", "UTC", "--chart", chart,
+			"--starts", "2099-01-01T20:00", "--opens", "2020-01-01T10:00", "--currency", "EUR", "--prices", strings.Join(prices, ","),
+			"--mode", "hot", "--hold", hotHold, "--cap", hotHold, "--seats-per-booking", "1000", "--seats-per-user", "60000"},
+		{"event", "open", Event},
+	} {
+		if _, err := h.command(ctx, args...); err != nil {
+			return err
+		}
+	}
+	h.token, err = h.command(ctx, "token", "--user", "loadtest", "--ttl", "24h")
+	return err
+}
+
+func (h *House) command(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, h.program, args...)
+	cmd.Env = append(os.Environ(), h.env...)
+	var wrong strings.Builder
+	cmd.Stderr = &wrong
+	out, err := cmd.Output()
+	if err != nil {
+		return "", fmt.Errorf("seatcast %s: %w\n%s", strings.Join(args[:1], " "), err, wrong.String())
+	}
+	return strings.TrimSpace(string(out)), nil
+}
+
+// node is a `seatcast serve`.
+type node struct {
+	child *proc.Child
+	addr  string
+}
+
+// serve starts a node and returns when it is ready.
+func (h *House) serve(ctx context.Context, name, roles, dir string, on proc.Cores, more ...string) (*node, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	n := &node{addr: fmt.Sprintf("127.0.0.1:%d", port)}
+	env := append(append([]string{"SEATCAST_ADDR=" + n.addr, "SEATCAST_ROLES=" + roles}, h.env...), more...)
+	if n.child, err = proc.Start(proc.Command{Name: name, Path: h.program, Args: []string{"serve"}, Env: env, Dir: dir, On: on}); err != nil {
+		return nil, err
+	}
+	if err := answers(ctx, n.child, func(ctx context.Context) error { _, err := h.get(ctx, n.addr, "/readyz"); return err }); err != nil {
+		return nil, err
+	}
+	return n, nil
+}
+
+// Close stops everything. When it returns no process is left.
+func (h *House) Close() (err error) {
+	h.http.CloseIdleConnections()
+	if h.api != nil {
+		err = h.api.child.Stop(patience)
+	}
+	if h.nats != nil {
+		h.nats.Stop()
+	}
+	if h.redis != nil {
+		err = errors.Join(err, h.redis.Stop())
+	}
+	if h.pg != nil {
+		err = errors.Join(err, h.pg.Stop())
+	}
+	if h.home != nil {
+		err = errors.Join(err, h.home.Close())
+	}
+	return err
+}
+
+// requestPatience bounds one request to a node.
+const requestPatience = 10 * time.Second
