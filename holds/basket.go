@@ -3,9 +3,7 @@ package holds
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"seatcast/seatmap"
@@ -21,9 +19,9 @@ var extendLua string
 var releaseLua string
 
 var (
-	basketScript  = newScript("basket", seatsLua, basketLua)
-	extendScript  = newScript("extend", seatsLua, extendLua)
-	releaseScript = newScript("release", seatsLua, releaseLua)
+	basketScript  = newScript("basket", seatsLua, storedLua, basketLua)
+	extendScript  = newScript("extend", seatsLua, storedLua, accountLua, indexLua, extendLua)
+	releaseScript = newScript("release", seatsLua, storedLua, accountLua, indexLua, releaseLua)
 )
 
 // Basket returns what a token has taken, as it is now: State is expired when
@@ -31,14 +29,14 @@ var (
 // holds. It returns seatmap.ErrNoBasket.
 func (s *Store) Basket(ctx context.Context, event, token string) (b seatmap.Basket, err error) {
 	defer func() { s.metrics.came("basket", err) }()
-	answer, err := s.settled(ctx, event, token, func(list string, seats []int) (reply, error) {
-		keys := holdKeys([]string{seatmap.SeqKey(event), seatmap.BasketKey(event, token)}, event, seats)
-		return s.do(ctx, event, s.warm, basketScript, keys, seatArgs([]any{token, list}, seats)...)
+	answer, err := s.settled(ctx, event, token, func(b seatmap.Basket, body string) (reply, error) {
+		keys := holdKeys([]string{seatmap.SeqKey(event), seatmap.BasketKey(event, token)}, event, b.Seats)
+		return s.do(ctx, event, s.warm, basketScript, keys, seatArgs([]any{token, body}, b.Seats)...)
 	})
 	if err != nil {
 		return b, err
 	}
-	if b, err = parseBasket(event, token, answer.rest[1]); err != nil {
+	if b, _, err = parseBasket(event, token, answer.text(1)); err != nil {
 		return b, err
 	}
 	now, err := millis(answer.rest[0])
@@ -64,15 +62,19 @@ func (s *Store) Basket(ctx context.Context, event, token string) (b seatmap.Bask
 // nothing.
 func (s *Store) Extend(ctx context.Context, event, token, user string, by, grace time.Duration) (b seatmap.Basket, err error) {
 	defer func() { s.metrics.came("extend", err) }()
-	answer, err := s.settled(ctx, event, token, func(list string, seats []int) (reply, error) {
-		args := seatArgs([]any{token, user, (by + grace).Milliseconds(), list}, seats)
-		return s.do(ctx, event, s.warm, extendScript, basketKeys(event, token, user, seats), args...)
+	answer, err := s.settled(ctx, event, token, func(b seatmap.Basket, body string) (reply, error) {
+		if b.User != user {
+			return reply{}, seatmap.ErrNotYours
+		}
+		args := seatArgs([]any{token, body, (by + grace).Milliseconds()}, b.Seats)
+		return s.do(ctx, event, s.warm, extendScript, basketKeys(event, token, user, b.Seats), args...)
 	})
 	if err != nil {
 		return b, err
 	}
 	s.publish(ctx, event, answer.text(0))
-	return parseBasket(event, token, answer.rest[1])
+	b, _, err = parseBasket(event, token, answer.text(1))
+	return b, err
 }
 
 // Release gives back what a basket still holds; giving it back again changes
@@ -81,9 +83,12 @@ func (s *Store) Extend(ctx context.Context, event, token, user string, by, grace
 // It returns seatmap.ErrNoBasket, seatmap.ErrNotYours, or seatmap.ErrSold. Each changed nothing.
 func (s *Store) Release(ctx context.Context, event, token, user string) (err error) {
 	defer func() { s.metrics.came("release", err) }()
-	answer, err := s.settled(ctx, event, token, func(list string, seats []int) (reply, error) {
-		args := seatArgs([]any{token, user, list}, seats)
-		return s.do(ctx, event, s.warm, releaseScript, basketKeys(event, token, user, seats), args...)
+	answer, err := s.settled(ctx, event, token, func(b seatmap.Basket, body string) (reply, error) {
+		if b.User != user {
+			return reply{}, seatmap.ErrNotYours
+		}
+		args := seatArgs([]any{token, body}, b.Seats)
+		return s.do(ctx, event, s.warm, releaseScript, basketKeys(event, token, user, b.Seats), args...)
 	})
 	if err != nil {
 		return err
@@ -92,19 +97,20 @@ func (s *Store) Release(ctx context.Context, event, token, user string) (err err
 	return nil
 }
 
-// settled calls f with the seats of a basket, which only the basket itself can
-// tell, until they are still its seats when the script looks.
-func (s *Store) settled(ctx context.Context, event, token string, f func(list string, seats []int) (reply, error)) (reply, error) {
+// settled calls f with a basket, which only the basket itself can tell, and its
+// body, until that is still its body when the script looks: what f has judged
+// by it then holds.
+func (s *Store) settled(ctx context.Context, event, token string, f func(b seatmap.Basket, body string) (reply, error)) (reply, error) {
 	for range 3 {
-		list, err := s.seats(ctx, event, token)
+		stored, err := warmed(ctx, event, s.warm, func() (string, error) { return s.stored(ctx, event, token) })
 		if err != nil {
 			return reply{}, err
 		}
-		seats, err := parseSeats(list)
+		b, body, err := parseBasket(event, token, stored)
 		if err != nil {
 			return reply{}, err
 		}
-		answer, err := f(list, seats)
+		answer, err := f(b, body)
 		switch {
 		case err != nil:
 			return reply{}, err
@@ -117,27 +123,4 @@ func (s *Store) settled(ctx context.Context, event, token string, f func(list st
 		}
 	}
 	return reply{}, errors.New("holds: basket changes all the time")
-}
-
-// parseBasket reads a basket as HGETALL returns it.
-func parseBasket(event, token string, hash any) (b seatmap.Basket, err error) {
-	pairs, _ := hash.([]any)
-	fields := make(map[string]string, len(pairs)/2)
-	for kv := texts(pairs); len(kv) > 1; kv = kv[2:] {
-		fields[kv[0]] = kv[1]
-	}
-	b = seatmap.Basket{Event: event, Token: token, User: fields["user"], Quote: json.RawMessage(fields["quote"]),
-		Hash: fields["hash"], State: seatmap.BasketState(fields["state"])}
-	if b.Seats, err = parseSeats(fields["seats"]); err != nil {
-		return b, err
-	}
-	if b.Areas, err = parseAreas(fields["areas"]); err != nil {
-		return b, err
-	}
-	for name, to := range map[string]*time.Time{"first": &b.First, "until": &b.Until, "cap": &b.Cap} {
-		if *to, err = millis(fields[name]); err != nil {
-			return b, fmt.Errorf("%s: %w", name, err)
-		}
-	}
-	return b, nil
 }

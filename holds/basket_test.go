@@ -123,7 +123,7 @@ func TestReleaseFreesOnceAndIsIdempotent(t *testing.T) {
 	if changes := h.log(); len(changes) != 3 || !slices.Equal(changes[2].Released, []int{3, 9}) {
 		t.Errorf("log has %+v", changes)
 	}
-	if n := h.rdb.ZCard(t.Context(), seatmap.UserKey(h.event, b.User)).Val(); n != 0 {
+	if n := h.counts(b.User); n != 0 {
 		t.Errorf("%d seats given back still count", n)
 	}
 	got, err := h.store.Basket(t.Context(), h.event, b.Token)
@@ -167,7 +167,7 @@ func TestReleaseOfAnEndedBasketLeavesTheNextOneCounted(t *testing.T) {
 		return err == nil
 	})
 	h.must(h.store.Release(t.Context(), h.event, brief.Token, brief.User))
-	if n := h.rdb.ZCard(t.Context(), seatmap.UserKey(h.event, next.User)).Val(); n != 1 {
+	if n := h.counts(next.User); n != 1 {
 		t.Errorf("%d seats count, want the one held", n)
 	}
 	h.sound()

@@ -5,61 +5,58 @@
 -- KEYS[2]    map     the map as announced
 -- KEYS[3]    held    zset: seat -> until
 -- KEYS[4]    log     stream of changes
--- KEYS[5]    basket  hash of this token
--- KEYS[6]    user    zset of this account: seat -> until
+-- KEYS[5]    basket  of this token
+-- KEYS[6]    user    index of this account
 -- KEYS[7..]  hold of each seat
 -- ARGV[1]    token
--- ARGV[2]    account
+-- ARGV[2]    body of the basket as the caller has read it: the account's own
 -- ARGV[3]    how long from now, ms
--- ARGV[4]    seats the caller believes the basket has, with commas between
--- ARGV[5..]  each seat
--- Returns    {held, change, basket}: change is empty when the map said so already; basket as HGETALL
---            {lost, seat…} {sold} {over} {moved} {foreign} {none} {cold}: nothing changed
+-- ARGV[4..]  each seat of it
+-- Returns    {held, change, basket}: change is empty when the map said so already
+--            {lost, seat…} {sold} {over} {moved} {none} {cold}: nothing changed
 
 local seq, map, held, log, basket, user = unpack(KEYS, 1, 6)
-local token, account, by, seats = unpack(ARGV, 1, 4)
+local token, believed, by = unpack(ARGV, 1, 3)
 
-local last = redis.call('GET', seq)
+local last, stored, old = unpack(redis.call('MGET', seq, basket, user))
 if not last then return {'cold'} end
-local b = redis.call('HMGET', basket, 'user', 'state', 'seats', 'until', 'cap')
-if not b[1] then return {'none'} end
-if b[1] ~= account then return {'foreign'} end
+if not stored then return {'none'} end
+local state, first, before, cap, body = opened(stored)
+if body ~= believed then return {'moved'} end
 local us, ms = clock()
-if b[2] == 'sold' then return {'sold'} end
-if b[2] ~= 'held' or b[4] <= ms then return {'over'} end
-if b[3] ~= seats then return {'moved'} end
+if state == 'sold' then return {'sold'} end
+if state ~= 'held' or before <= ms then return {'over'} end
 
 local lost, missing = {'lost'}, false
 for k, holder in ipairs(values(7, #KEYS)) do
   if not holder then
     missing = true
   elseif holder ~= token then
-    lost[#lost + 1] = ARGV[k + 4]
+    lost[#lost + 1] = ARGV[k + 3]
   end
 end
 if #lost > 1 then return lost end
 if missing then return {'over'} end
 
-local mine = {unpack(ARGV, 5)}
+local mine = {unpack(ARGV, 4)}
 local unshown = {}
-for k, state in ipairs(shown(map, mine)) do
-  if state ~= 1 then unshown[#unshown + 1] = mine[k] end
+for k, shows in ipairs(shown(map, mine)) do
+  if shows ~= 1 then unshown[#unshown + 1] = mine[k] end
 end
 
-local till = string.format('%d', math.min(b[5], math.max(b[4], ms + by)))
-redis.call('HSET', basket, 'until', till)
-redis.call('PEXPIREAT', basket, string.format('%d', till + 600000))
-local index = {}
+local till = string.format('%d', math.min(cap, math.max(before, ms + by)))
+store(basket, state, first, till, cap, body, 'PXAT', string.format('%d', till + 600000))
+local ends = {}
 for k, seat in ipairs(mine) do
   redis.call('PEXPIREAT', KEYS[k + 6], till)
-  index[2 * k - 1], index[2 * k] = till, seat
+  ends[2 * k - 1], ends[2 * k] = till, seat
 end
-many(index, 'ZADD', held)
-many(index, 'ZADD', user)
+many(ends, 'ZADD', held)
+join(user, old, ms, till, mine)
 local change = ''
 if #unshown > 0 then
   paint(map, unshown, all(#unshown, 1))
   change = announce(seq, log, last, us, ms,
     list('reserved', unshown) .. ',"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"')
 end
-return {'held', change, redis.call('HGETALL', basket)}
+return {'held', change, redis.call('GET', basket)}

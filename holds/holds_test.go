@@ -187,6 +187,21 @@ func (h *house) holder(seat int) string {
 	return v
 }
 
+// counts is how many seats the index of an account names.
+func (h *house) counts(user string) int {
+	h.Helper()
+	index, err := h.rdb.Get(context.Background(), seatmap.UserKey(h.event, user)).Result()
+	if err != redis.Nil {
+		h.must(err)
+	}
+	n := 0
+	for hold := range strings.FieldsSeq(index) {
+		_, seats, _ := strings.Cut(hold, ":")
+		n += len(strings.Split(seats, ","))
+	}
+	return n
+}
+
 // eventually polls for at most five seconds.
 func (h *house) eventually(what string, f func() bool) {
 	h.Helper()

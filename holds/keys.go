@@ -6,39 +6,49 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"seatcast/seatmap"
 )
 
 func takeKeys(r TakeRequest) []string {
 	keys := make([]string, 0, 7+len(r.Seats))
-	keys = append(keys, seatmap.SeqKey(r.Event), seatmap.MapKey(r.Event), seatmap.HeldKey(r.Event), seatmap.LogKey(r.Event),
-		seatmap.BasketKey(r.Event, r.Token), seatmap.UserKey(r.Event, r.User), seatmap.AreasKey(r.Event))
-	return holdKeys(keys, r.Event, r.Seats)
+	keys = append(keys, seatmap.SeqKey(r.Event), seatmap.BasketKey(r.Event, r.Token), seatmap.UserKey(r.Event, r.User))
+	keys = holdKeys(keys, r.Event, r.Seats)
+	keys = append(keys, seatmap.MapKey(r.Event), seatmap.HeldKey(r.Event), seatmap.LogKey(r.Event))
+	if len(r.Areas) > 0 {
+		keys = append(keys, seatmap.AreasKey(r.Event))
+	}
+	return keys
 }
 
-// takeArgs are the token and, packed, what only a take that is granted needs;
-// see take.lua.
+// takeArgs are, packed, what only a take that is granted needs, and the places
+// if any are asked for; see take.lua.
 func takeArgs(r TakeRequest) ([]any, error) {
-	areas, err := writeAreas(r.Areas)
+	said, err := writeBody(body{r.User, r.Seats, r.Areas, r.Hash, r.Quote})
 	if err != nil {
 		return nil, err
 	}
-	p := make(pack, 0, 160+len(r.Quote)+64*len(r.Seats))
-	p = p.text(r.User)
+	p := make(pack, 0, 128+48*len(r.Seats))
+	p = p.text(r.Token)
 	p = p.number(r.hold().Milliseconds())
 	p = p.number(r.most().Milliseconds())
+	p = p.text(strconv.FormatInt((r.hold() + remembered).Milliseconds(), 10))
 	p = p.number(int64(r.Terms.SeatsPerUser))
-	p = p.text(r.Hash).text(string(r.Quote)).text(areas).text(writeSeats(r.Seats))
-	p = p.array(len(r.Seats))
+	p = p.text(writeSeats(r.Seats))
+	p = p.array(2 * len(r.Seats))
 	for _, i := range r.Seats {
-		p = p.text(strconv.Itoa(i))
+		p = p.number(0).text(strconv.Itoa(i))
 	}
-	for _, i := range r.Seats {
-		p = p.text("SET").text("u2").text(spot(i)).text("1")
+	p = p.paint(r.Seats)
+	args := []any{said, []byte(p)}
+	if len(r.Areas) > 0 {
+		areas, err := json.Marshal(r.Areas)
+		if err != nil {
+			return nil, fmt.Errorf("areas of a take: %w", err)
+		}
+		args = append(args, areas)
 	}
-	return []any{r.Token, []byte(p)}, nil
+	return args, nil
 }
 
 // pack writes MessagePack, as much of it as a script is told.
@@ -63,9 +73,20 @@ func (p pack) array(n int) pack {
 	return binary.BigEndian.AppendUint32(p, uint32(n))
 }
 
-// spot is where BITFIELD finds seat i, so that the string reads as a
-// seatmap.Map.
-func spot(i int) string { return "#" + strconv.Itoa(i^3) }
+// paint is what BITFIELD is told to show seats as held in a seatmap.Map.
+// Neighbours within a byte of it are painted with one stroke.
+func (p pack) paint(seats []int) pack {
+	for len(seats) > 0 {
+		i, n := seats[0], 1
+		for n < len(seats) && seats[n] == i+n && (i+n)/4 == i/4 {
+			n++
+		}
+		seats = seats[n:]
+		last := (i + n - 1) ^ 3 // BITFIELD counts from the high bit
+		p = p.text("SET").text("u" + strconv.Itoa(2*n)).text(strconv.Itoa(2 * last)).text(strconv.Itoa((1<<(2*n) - 1) / 3))
+	}
+	return p
+}
 
 // basketKeys are those of a script that touches the seats of one basket.
 func basketKeys(event, token, user string, seats []int) []string {
@@ -89,7 +110,8 @@ func seatArgs(args []any, seats []int) []any {
 	return args
 }
 
-// writeSeats is how a basket and a change name seats: with commas between.
+// writeSeats is how a script is told seats, and names them in a change: with
+// commas between.
 func writeSeats(seats []int) string {
 	b := make([]byte, 0, 6*len(seats))
 	for k, i := range seats {
@@ -99,13 +121,6 @@ func writeSeats(seats []int) string {
 		b = strconv.AppendInt(b, int64(i), 10)
 	}
 	return string(b)
-}
-
-func parseSeats(s string) ([]int, error) {
-	if s == "" {
-		return nil, nil
-	}
-	return parseEach(strings.Split(s, ","))
 }
 
 func parseEach(texts []string) ([]int, error) {
@@ -118,28 +133,6 @@ func parseEach(texts []string) ([]int, error) {
 		seats[k] = i
 	}
 	return seats, nil
-}
-
-func writeAreas(areas map[string]int) (string, error) {
-	if len(areas) == 0 {
-		return "{}", nil
-	}
-	b, err := json.Marshal(areas)
-	if err != nil {
-		return "", fmt.Errorf("areas of a basket: %w", err)
-	}
-	return string(b), nil
-}
-
-func parseAreas(s string) (map[string]int, error) {
-	if s == "{}" {
-		return nil, nil
-	}
-	var areas map[string]int
-	if err := json.Unmarshal([]byte(s), &areas); err != nil {
-		return nil, fmt.Errorf("areas of a basket: %w", err)
-	}
-	return areas, nil
 }
 
 func unique(names []string) []string {

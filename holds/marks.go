@@ -15,7 +15,7 @@ var spendLua string
 var restoreLua string
 
 var (
-	spendScript   = newScript("spend", seatsLua, spendLua)
+	spendScript   = newScript("spend", seatsLua, storedLua, accountLua, indexLua, spendLua)
 	restoreScript = newScript("restore", seatsLua, restoreLua)
 )
 

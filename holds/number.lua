@@ -10,7 +10,7 @@
 -- milliseconds.
 local function clock()
   local t = redis.call('TIME')
-  local us = t[1] .. string.rep('0', 6 - #t[2]) .. t[2]
+  local us = #t[2] == 6 and t[1] .. t[2] or t[1] .. string.rep('0', 6 - #t[2]) .. t[2]
   return us, string.sub(us, 1, -4)
 end
 

@@ -14,7 +14,7 @@ import (
 //go:embed rebuild.lua
 var rebuildLua string
 
-var rebuildScript = newScript("rebuild", seatsLua, rebuildLua)
+var rebuildScript = newScript("rebuild", seatsLua, storedLua, accountLua, indexLua, rebuildLua)
 
 // Rebuild makes the keys of an event anew from what Postgres says. It keeps
 // every live hold, gives the seats of bookings underway back to them, and
@@ -75,14 +75,20 @@ func (s *Store) warm(ctx context.Context, event string) error {
 
 // do runs a script; on a cold event it rebuilds and runs it once more.
 func (s *Store) do(ctx context.Context, event string, rebuild func(context.Context, string) error, sc script, keys []string, args ...any) (reply, error) {
-	answer, err := s.run(ctx, sc, keys, args...)
+	return warmed(ctx, event, rebuild, func() (reply, error) { return s.run(ctx, sc, keys, args...) })
+}
+
+// warmed returns what f returns, of a warm event: when f finds it cold, it is
+// rebuilt and f called once more.
+func warmed[T any](ctx context.Context, event string, rebuild func(context.Context, string) error, f func() (T, error)) (T, error) {
+	answer, err := f()
 	if !errors.Is(err, errCold) {
 		return answer, err
 	}
 	if err := rebuild(ctx, event); err != nil {
-		return reply{}, err
+		return answer, err
 	}
-	answer, err = s.run(ctx, sc, keys, args...)
+	answer, err = f()
 	if errors.Is(err, errCold) {
 		err = fmt.Errorf("%w: %w", seatmap.ErrUnavailable, err) // emptied again, or nobody could fill it
 	}
@@ -118,13 +124,12 @@ func rebuildInput(event string, position int64, t seatmap.Truth) (keys []string,
 	}
 	args = append(args, position, letters, len(t.Baskets))
 	for _, b := range t.Baskets {
-		areas, err := writeAreas(b.Areas)
+		text, err := writeBody(body{b.User, b.Seats, b.Areas, b.Hash, b.Quote})
 		if err != nil {
 			return nil, nil, err
 		}
 		keys = append(keys, seatmap.BasketKey(event, b.Token), seatmap.UserKey(event, b.User))
-		args = append(args, b.Token, b.User, writeSeats(b.Seats), areas, string(b.Quote), b.Hash,
-			b.First.UnixMilli(), b.Until.UnixMilli(), b.Cap.UnixMilli())
+		args = append(args, b.Token, writeSeats(b.Seats), text, b.First.UnixMilli(), b.Until.UnixMilli(), b.Cap.UnixMilli())
 	}
 	return keys, areaArgs(args, t.Left), nil
 }

@@ -7,12 +7,11 @@
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6]    reset   number of the last reset
--- KEYS[7..]  hold of every seat of the event, then basket and account of each booking
+-- KEYS[7..]  hold of every seat of the event, then basket of each booking and index of its account
 -- ARGV[1]    position: a number somebody has, or 0
 -- ARGV[2]    a letter for every seat: 0 for sale, 2 sold, 3 closed
 -- ARGV[3]    how many bookings
--- ARGV[4..]  of each booking: token, account, seats, areas, quote, hash, first, until, cap;
---            then area and places left of each area
+-- ARGV[4..]  of each booking: token, seats, body of its basket, first, until, cap; then area and places left of each area
 -- Returns    {done, change}: change is empty when somebody rebuilt it already
 
 local seq, map, held, log, areas, reset = unpack(KEYS, 1, 6)
@@ -52,42 +51,36 @@ end
 -- Bookings: what they hold in Postgres they hold here, unless somebody else
 -- does or they were given back.
 local baskets = {}
+local stored = values(hold + #letters, #KEYS) -- basket and index in turn
 for b = 1, bookings do
-  local token, account, seats, places, quote, hash, first, till, cap = unpack(ARGV, 9 * b - 5, 9 * b + 3)
-  local key, user = KEYS[hold + #letters + 2 * b - 2], KEYS[hold + #letters + 2 * b - 1]
-  local there = redis.call('HMGET', key, 'state', 'until')
-  till = math.max(till, there[2] or 0)
-  if till > tonumber(ms) and (not there[1] or there[1] == 'held') then
+  local token, seats, body, first, till, cap = unpack(ARGV, 6 * b - 2, 6 * b + 3)
+  local at = hold + #letters + 2 * b - 2
+  local state, _, before = opened(stored[2 * b - 1])
+  till = math.max(till, before or 0)
+  if till > tonumber(ms) and (not state or state == 'held') then
     local mine = {}
     for seat in string.gmatch(seats, '%d+') do
       local i = tonumber(seat)
       if states[i] == 0 or holders[i] == token then
         holders[i] = token
         states[i] = 1
-        mine[#mine + 1] = i
+        mine[#mine + 1] = seat
       end
     end
-    baskets[#baskets + 1] = {key = key, user = user, token = token, till = till, cap = cap, seats = mine,
-      fields = {'user', account, 'seats', seats, 'areas', places, 'quote', quote, 'hash', hash,
-        'first', first, 'until', string.format('%d', till), 'cap', cap, 'state', 'held'}}
+    baskets[#baskets + 1] = {key = KEYS[at], user = KEYS[at + 1], token = token, seats = mine, ends = till,
+      first = first, till = string.format('%d', till), cap = cap, body = body}
   end
 end
 
 many(mark, 'MSET')
 many(drop, 'DEL')
 for _, b in ipairs(baskets) do
-  local index = {}
   for _, i in ipairs(b.seats) do
     redis.call('SET', KEYS[hold + i], b.token, 'PXAT', b.till)
-    index[#index + 1] = b.till
-    index[#index + 1] = i
   end
-  many(b.fields, 'HSET', b.key)
-  redis.call('PEXPIREAT', b.key, b.till + 600000)
-  many(index, 'ZADD', b.user)
-  if #index > 0 then
-    redis.call('PEXPIREAT', b.user, math.max(b.cap, redis.call('PEXPIRETIME', b.user)))
-  end
+  store(b.key, 'held', b.first, b.till, b.cap, b.body, 'PXAT', string.format('%d', b.ends + 600000))
+  -- MGET: of another type is as if it were not there
+  join(b.user, redis.call('MGET', b.user)[1], ms, b.till, b.seats)
 end
 
 local index = {}
@@ -103,7 +96,7 @@ for i = 0, #letters - 1, 4 do
   bytes[#bytes + 1] = string.char(states[i] + 4 * (states[i + 1] or 0) + 16 * (states[i + 2] or 0) + 64 * (states[i + 3] or 0))
 end
 redis.call('SET', map, table.concat(bytes))
-local left = {unpack(ARGV, 9 * bookings + 4)}
+local left = {unpack(ARGV, 6 * bookings + 4)}
 many(left, 'HSET', areas)
 
 local id = string.format('%d', n)

@@ -154,47 +154,44 @@ func (s *Store) run(ctx context.Context, sc script, keys []string, args ...any) 
 func (s *Store) peek(ctx context.Context, r TakeRequest) ([]int, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	var (
-		start   = time.Now()
-		basket  *redis.IntCmd
-		holders *redis.SliceCmd
-		keys    = append(make([]string, 0, 1+len(r.Seats)), seatmap.SeqKey(r.Event))
-	)
-	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		basket = p.Exists(ctx, seatmap.BasketKey(r.Event, r.Token)) // first: what a basket made in between holds is this token's own
-		holders = p.MGet(ctx, holdKeys(keys, r.Event, r.Seats)...)
-		return nil
-	})
+	keys := append(make([]string, 0, 2+len(r.Seats)), seatmap.SeqKey(r.Event), seatmap.BasketKey(r.Event, r.Token))
+	start := time.Now()
+	values, err := s.rdb.MGet(ctx, holdKeys(keys, r.Event, r.Seats)...).Result()
 	s.metrics.took("peek", time.Since(start))
 	if err != nil {
 		return nil, translate("take", err)
 	}
-	values := holders.Val()
-	if basket.Val() > 0 || values[0] == nil {
+	if values[0] == nil || values[1] != nil {
 		return nil, nil
 	}
 	var gone []int
-	for k, holder := range values[1:] {
-		if holder != nil && holder != r.Token {
+	for k, holder := range values[2:] {
+		if holder != nil {
 			gone = append(gone, r.Seats[k])
 		}
 	}
 	return gone, nil
 }
 
-// seats reads which seats a basket has, as the basket writes them; none when
-// there is no such basket.
-func (s *Store) seats(ctx context.Context, event, token string) (string, error) {
+// stored reads a basket as it is stored. Its error is errCold,
+// seatmap.ErrNoBasket, or of Redis.
+func (s *Store) stored(ctx context.Context, event, token string) (string, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	seats, err := s.rdb.HGet(ctx, seatmap.BasketKey(event, token), "seats").Result()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	values, err := s.rdb.MGet(ctx, seatmap.SeqKey(event), seatmap.BasketKey(event, token)).Result()
+	switch {
+	case err != nil:
 		return "", translate("basket", err)
+	case values[0] == nil:
+		return "", errCold
+	case values[1] == nil:
+		return "", seatmap.ErrNoBasket
 	}
-	return seats, nil
+	return texts(values)[1], nil
 }
 
-// users reads the accounts that hold seats or had baskets, each once.
+// users reads the accounts that hold seats or had baskets, each once. A basket
+// that cannot be read is passed over: its seats count until its hold ends.
 func (s *Store) users(ctx context.Context, event string, seats []int, tokens []string) ([]string, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
@@ -209,19 +206,26 @@ func (s *Store) users(ctx context.Context, event string, seats []int, tokens []s
 			}
 		}
 	}
-	cmds, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, token := range unique(tokens) {
-			p.HGet(ctx, seatmap.BasketKey(event, token), "user")
-		}
-		return nil
-	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, translate("spend", err)
-	}
 	var users []string
-	for _, cmd := range cmds {
-		if user := cmd.(*redis.StringCmd).Val(); user != "" {
-			users = append(users, user)
+	for part := range slices.Chunk(unique(tokens), 1000) {
+		keys := make([]string, len(part))
+		for k, token := range part {
+			keys[k] = seatmap.BasketKey(event, token)
+		}
+		baskets, err := s.rdb.MGet(ctx, keys...).Result()
+		if err != nil {
+			return nil, translate("spend", err)
+		}
+		for k, stored := range texts(baskets) {
+			if stored == "" {
+				continue
+			}
+			b, _, err := parseBasket(event, part[k], stored)
+			if err != nil {
+				s.log.WarnContext(ctx, "an account's seats count until their hold ends", "err", err)
+				continue
+			}
+			users = append(users, b.User)
 		}
 	}
 	return unique(users), nil

@@ -7,7 +7,7 @@
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6..]  hold of each seat sold, then of each closed, then the baskets that
---            became sold, then the zset of every account that held one of the seats
+--            became sold, then the index of every account that held one of the seats
 -- ARGV[1..3] how many sold, closed, baskets
 -- ARGV[4..]  each seat sold, each closed, then area and places left of each area
 -- Returns    {done, change}: change is empty when nothing differed
@@ -39,13 +39,18 @@ for k = 1, count do
   end
 end
 local left, places = recount(areas, count + 4)
+local stored, indexes = values(6 + count, 5 + count + baskets), values(6 + count + baskets, #KEYS)
 
 many(mark, 'MSET')
 many(seats, 'ZREM', held)
-for k = 6 + count, 5 + count + baskets do
-  if redis.call('EXISTS', KEYS[k]) == 1 then redis.call('HSET', KEYS[k], 'state', 'sold') end
+for k = 1, baskets do
+  local state, first, till, cap, body = opened(stored[k])
+  if state then store(KEYS[5 + count + k], 'sold', first, till, cap, body, 'KEEPTTL') end
 end
-for k = 6 + count + baskets, #KEYS do many(seats, 'ZREM', KEYS[k]) end
+local gone = set(seats)
+for k, old in ipairs(indexes) do
+  if old then leave(KEYS[5 + count + baskets + k], old, ms, gone) end
+end
 many(left, 'HSET', areas)
 if #changed == 0 and #left == 0 then return {'done', ''} end
 paint(map, changed, colours)

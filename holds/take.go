@@ -3,7 +3,6 @@ package holds
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -13,7 +12,11 @@ import (
 //go:embed take.lua
 var takeLua string
 
-var takeScript = newScript("take", takeLua)
+var takeScript = newScript("take", accountLua, takeLua)
+
+// remembered is how long a basket outlives its hold, so that it can be told
+// that the hold has expired.
+const remembered = 10 * time.Minute
 
 // Take holds every seat asked for, or none. The same request with the same
 // token again is answered with the basket as it is.
@@ -56,8 +59,8 @@ func (s *Store) take(ctx context.Context, r TakeRequest) (b seatmap.Basket, fres
 		s.lately.taken(r.Event, r.Seats)
 		b, err = r.basket(answer.rest[1])
 		return b, true, err
-	case "same":
-		b, err = r.repeated(answer.rest)
+	case "there":
+		b, err = r.repeated(answer.rest[0], answer.text(1))
 		return b, false, err
 	case "taken":
 		gone := make([]int, len(answer.rest))
@@ -83,41 +86,40 @@ func (r TakeRequest) basket(first any) (b seatmap.Basket, err error) {
 		Quote: r.Quote, Hash: r.Hash, State: seatmap.BasketHeld}
 	b.First, err = millis(first)
 	b.Cap = b.First.Add(r.most())
-	b.Until = b.First.Add(min(r.hold(), r.most()))
+	b.Until = b.First.Add(r.hold())
 	return b, err
 }
 
 // hold and most are how long a basket lasts and how long at most, as Redis is
 // told them: in whole milliseconds, grace included.
 func (r TakeRequest) hold() time.Duration {
-	return (r.Terms.Hold + r.Terms.Grace).Truncate(time.Millisecond)
+	return min((r.Terms.Hold + r.Terms.Grace).Truncate(time.Millisecond), r.most())
 }
 
 func (r TakeRequest) most() time.Duration {
 	return (r.Terms.Cap + r.Terms.Grace).Truncate(time.Millisecond)
 }
 
-// repeated is the basket r became when it was asked for the first time: its
-// times, seats, areas and quote.
-func (r TakeRequest) repeated(fields []any) (seatmap.Basket, error) {
-	b, err := r.basket(fields[0])
+// repeated is what r is answered when its token has a basket already.
+func (r TakeRequest) repeated(now any, stored string) (seatmap.Basket, error) {
+	none := seatmap.Basket{}
+	b, _, err := parseBasket(r.Event, r.Token, stored)
 	if err != nil {
-		return b, err
+		return none, err
 	}
-	if b.Until, err = millis(fields[1]); err != nil {
-		return b, err
+	at, err := millis(now)
+	switch {
+	case err != nil:
+		return none, err
+	case b.User != r.User:
+		return none, seatmap.ErrNotYours
+	case b.State == seatmap.BasketSold:
+		return none, seatmap.ErrSold
+	case b.State != seatmap.BasketHeld || !b.Until.After(at):
+		return none, seatmap.ErrHoldExpired
+	case b.Hash != r.Hash:
+		return none, ErrReused
 	}
-	if b.Cap, err = millis(fields[2]); err != nil {
-		return b, err
-	}
-	rest := texts(fields[3:])
-	if b.Seats, err = parseSeats(rest[0]); err != nil {
-		return b, err
-	}
-	if b.Areas, err = parseAreas(rest[1]); err != nil {
-		return b, err
-	}
-	b.Quote = json.RawMessage(rest[2])
 	return b, nil
 }
 
@@ -134,14 +136,10 @@ func refused(r reply) error {
 		return &AreaFullError{Area: r.text(0)}
 	case "cap":
 		return ErrOverCap
-	case "reused":
-		return ErrReused
 	case "over":
 		return seatmap.ErrHoldExpired
 	case "sold":
 		return seatmap.ErrSold
-	case "foreign":
-		return seatmap.ErrNotYours
 	case "none":
 		return seatmap.ErrNoBasket
 	default:

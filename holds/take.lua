@@ -1,82 +1,73 @@
 -- take.lua holds every seat asked for, or none.
 --
 -- KEYS[1]    seq     number of the last change
--- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
--- KEYS[4]    log     stream of changes
--- KEYS[5]    basket  hash of this token
--- KEYS[6]    user    zset of this account: seat -> until
--- KEYS[7]    areas   hash: places left
--- KEYS[8..]  hold of each seat
--- ARGV[1]    token
--- ARGV[2]    what only a take that is granted needs, in MessagePack, since a refusal
---            costs less for every argument less: account, how long to hold and how
---            long at most in ms, seats an account may hold, hash of the request,
---            quote, places by area as JSON ({} for none), seats with commas between,
---            an array of the seats, and the four words each of them is to BITFIELD
+-- KEYS[2]    basket  of this token: <state> <first> <until> <cap> <body>
+-- KEYS[3]    user    index of this account: see account.lua
+-- KEYS[4..]  hold of each seat, then
+--            map     the map as announced
+--            held    zset: seat -> until
+--            log     stream of changes
+--            areas   hash: places left; only when places are asked for
+-- ARGV[1]    body of the basket
+-- ARGV[2]    what else only a take that is granted needs, in MessagePack, since a refusal
+--            costs less for every argument less: token, how long to hold, how long at
+--            most and how long to remember the basket, in ms, seats the account may
+--            hold, seats with commas between, an array of 0 and seat in turn, and the
+--            words that BITFIELD is told
+-- ARGV[3]    places by area as JSON; only when some are asked for
 -- Returns    {held, change, first}: change is empty when no seat was asked for
---            {same, first, until, cap, seats, areas, quote}: this token's live basket, nothing changed
---            {taken, k…}: the k-th seats asked for; {area, name} {cap} {reused} {sold} {over} {foreign} {cold}: nothing changed
+--            {there, now in ms, basket}: the token has one, nothing changed
+--            {taken, k…}: the k-th seats asked for; {area, name} {cap} {cold}: nothing changed
 
-local seq, basket, token = KEYS[1], KEYS[5], ARGV[1]
+local seq, basket, user, places = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
+local tail = #KEYS - (places and 3 or 2) -- of KEYS, behind the holds
+local count = tail - 4
 
-local got = redis.call('MGET', seq, unpack(KEYS, 8))
-local last = got[1]
+local got = redis.call('MGET', unpack(KEYS, 1, tail - 1))
+local last, index = got[1], got[3]
 if not last then return {'cold'} end
-
-if redis.call('EXISTS', basket) == 1 then
-  local account, _, _, _, hash = cmsgpack.unpack(ARGV[2])
-  local b = redis.call('HMGET', basket, 'user', 'state', 'until', 'hash', 'first', 'cap', 'seats', 'areas', 'quote')
-  if b[1] ~= account then return {'foreign'} end
-  if b[2] == 'sold' then return {'sold'} end
-  if b[2] ~= 'held' or b[3] <= select(2, clock()) then return {'over'} end
-  if b[4] ~= hash then return {'reused'} end
-  return {'same', b[5], b[3], b[6], b[7], b[8], b[9]}
-end
+if got[2] then return {'there', select(2, clock()), got[2]} end
 
 local gone
-for k = 2, #got do
+for k = 4, tail - 1 do
   if got[k] then
     gone = gone or {'taken'}
-    gone[#gone + 1] = k - 2
+    gone[#gone + 1] = k - 4
   end
 end
 if gone then return gone end
 
-local map, held, log, user, areas = KEYS[2], KEYS[3], KEYS[4], KEYS[6], KEYS[7]
-local rest, account, hold, most, limit, hash, quote, places, seats, each = cmsgpack.unpack_limit(ARGV[2], 9, 0)
-if places ~= '{}' then
+if places then
   for area, quantity in pairs(cjson.decode(places)) do
-    if tonumber(redis.call('HGET', areas, area) or 0) < quantity then return {'area', area} end
+    if tonumber(redis.call('HGET', KEYS[tail + 3], area) or 0) < quantity then return {'area', area} end
   end
 end
 
+local rest, token, hold, most, memory, limit, seats, each = cmsgpack.unpack_limit(ARGV[2], 7, 0)
 local us, ms = clock()
-if #got > 1 and redis.call('ZCOUNT', user, ms, '+inf') + #got - 1 > limit then
+local till, cap = string.format('%d', ms + hold), string.format('%d', ms + most)
+local change, latest, mine = '', till, till .. ':' .. seats
+if index and count > 0 then
+  local holds, others
+  holds, others, latest = living(index, ms, {})
+  if others + count > limit then return {'cap'} end
+  holds[#holds + 1] = mine
+  mine = table.concat(holds, ' ')
+  if till > latest then latest = till end
+elseif count > limit then
   return {'cap'}
 end
 
-local first = tonumber(ms)
-local ends = first + math.min(hold, most)
-local till, cap = string.format('%d', ends), string.format('%d', first + most)
-local change = ''
-
-if #got > 1 then
-  local index = {}
-  for k = 1, #each do
-    index[2 * k - 1], index[2 * k] = till, each[k]
-  end
-  redis.call('BITFIELD', map, select(2, cmsgpack.unpack_limit(ARGV[2], 4 * #each, rest)))
-  for k = 8, #KEYS do
+if count > 0 then
+  for k = 1, 2 * count, 2 do each[k] = till end
+  redis.call('BITFIELD', KEYS[tail], select(2, cmsgpack.unpack_limit(ARGV[2], 4 * count, rest)))
+  for k = 4, tail - 1 do
     redis.call('SET', KEYS[k], token, 'PXAT', till)
   end
-  redis.call('ZADD', held, unpack(index))
-  redis.call('ZADD', user, unpack(index))
-  redis.call('PEXPIREAT', user, cap)
-  change = announce(seq, log, last, us, ms,
+  redis.call('ZADD', KEYS[tail + 1], unpack(each))
+  redis.call('SET', user, mine, 'PXAT', latest)
+  change = announce(seq, KEYS[tail + 2], last, us, ms,
     ',"reserved":[' .. seats .. '],"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"')
 end
-redis.call('HSET', basket, 'user', account, 'seats', seats, 'areas', places, 'quote', quote, 'hash', hash,
-  'first', ms, 'until', till, 'cap', cap, 'state', 'held')
-redis.call('PEXPIREAT', basket, string.format('%d', ends + 600000))
+redis.call('SET', basket, 'held ' .. ms .. ' ' .. till .. ' ' .. cap .. ' ' .. ARGV[1], 'PX', memory)
 return {'held', change, ms}

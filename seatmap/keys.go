@@ -26,10 +26,10 @@ func AreasKey(event string) string { return "areas:{" + event + "}" }
 // HeldKey is a sorted set: seat → Unix milliseconds at which its hold ends.
 func HeldKey(event string) string { return "held:{" + event + "}" }
 
-// BasketKey is a hash: what a booking token holds, see Basket.
+// BasketKey is a string: what a booking token holds, see Basket.
 func BasketKey(event, token string) string { return "basket:{" + event + "}:" + token }
 
-// UserKey is a sorted set: seat → until, for one account's caps.
+// UserKey is a string: the live holds of one account, for its caps.
 func UserKey(event, user string) string { return "user:{" + event + "}:" + user }
 
 // SeqKey is the number of the last change; absent means the event is cold.
