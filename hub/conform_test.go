@@ -145,6 +145,7 @@ func TestEverySessionHearsBeatsWithTheNumberItHolds(t *testing.T) {
 }
 
 func TestEverySessionEndsAtARandomAge(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		o.Source, o.MaxAge = &truth{n: 1}, 250*time.Millisecond
 		n := serve(t, o)

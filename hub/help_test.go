@@ -3,7 +3,6 @@ package hub_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -26,6 +25,7 @@ type truth struct {
 	n     int64
 	lag   func() int64         // how far behind a snapshot is, for a source that lags
 	pause func() time.Duration // how long one takes
+	fill  int                  // bytes a snapshot is longer
 	asked int
 }
 
@@ -41,7 +41,7 @@ func (s *truth) Snapshot(context.Context, string) (int64, []byte, error) {
 	if pause != nil {
 		time.Sleep(pause())
 	}
-	return n, fmt.Appendf(nil, `{"n":%d,"map":"AAAA"}`, n), nil
+	return n, fmt.Appendf(nil, `{"n":%d,"map":"AAAA%s"}`, n, strings.Repeat("A", s.fill)), nil
 }
 
 func (s *truth) Hello(context.Context, string) ([]byte, error) {
@@ -93,13 +93,15 @@ type event struct {
 	Data  string
 }
 
+// number is a member of the data that is one.
 func (e event) number(name string) int64 {
-	var m map[string]any
-	if json.Unmarshal([]byte(e.Data), &m) != nil {
+	_, rest, _ := strings.Cut(e.Data, `"`+name+`":`)
+	end := strings.IndexAny(rest, ",}")
+	n, err := strconv.ParseInt(rest[:max(0, end)], 10, 64)
+	if err != nil {
 		return -1
 	}
-	f, _ := m[name].(float64)
-	return int64(f)
+	return n
 }
 
 func (e event) String() string { return fmt.Sprintf("%s#%d", e.Event, e.ID) }

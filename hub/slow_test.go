@@ -26,7 +26,7 @@ import (
 // Publishers race snapshots that lag and readers that dawdle, thousands of
 // interleavings: nobody goes back in time, everybody ends at the truth.
 func TestWatcherNeverGoesBackInTime(t *testing.T) {
-	rounds := 400
+	rounds := 150
 	if testing.Short() {
 		rounds = 40
 	}

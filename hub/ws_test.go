@@ -3,6 +3,7 @@ package hub_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -86,7 +87,7 @@ func (s *socket) closed() websocket.CloseError {
 			var ce websocket.CloseError
 			if code := websocket.CloseStatus(err); code < 0 {
 				s.tb.Fatalf("ended with %v, want a close code", err)
-			} else if !asClose(err, &ce) {
+			} else if !errors.As(err, &ce) {
 				s.tb.Fatal(err)
 			}
 			return ce
