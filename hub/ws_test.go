@@ -96,137 +96,153 @@ func (s *socket) closed() websocket.CloseError {
 }
 
 func TestOneSocketCarriesManyTopics(t *testing.T) {
-	src := &truth{n: 3}
-	n := serve(t, hub.Options{Source: src})
-	h, url := n.Hub, n.url
-	s := dial(t, url, offer())
-	s.send(`{"sub":"seatmap/derby"}`)
-	s.expect("hello seatmap/derby 3", "snapshot seatmap/derby 3")
-	s.send(`{"sub":"seatmap/other"}`)
-	s.expect("hello seatmap/other 3", "snapshot seatmap/other 3")
-	src.step(h, 2)
-	s.expect("delta seatmap/derby 5")
-	h.Publish("seatmap/other", 3, []int64{9}, time.Now(), delta(3, 9))
-	s.expect("delta seatmap/other 9")
-	s.send(`{"unsub":"seatmap/derby"}`)
-	s.send(`{"sub":"queue/derby"}`) // its answer says that the unsub before it was heard
-	s.expect("error queue/derby unknown_topic")
-	src.step(h, 1)
-	h.Publish("seatmap/other", 9, []int64{10}, time.Now(), delta(9, 10))
-	s.expect("delta seatmap/other 10")
-	h.End("seatmap/other")
-	s.expect("error seatmap/other ended")
-	s.send(`{"sub":"seatmap/derby","since":4}`)
-	s.expect("hello seatmap/derby 6", "delta seatmap/derby 5", "delta seatmap/derby 6")
+	engines(t, func(t *testing.T, o hub.Options) {
+		src := &truth{n: 3}
+		n := serve(t, hub.Options{Source: src, Portable: o.Portable})
+		h, url := n.Hub, n.url
+		s := dial(t, url, offer())
+		s.send(`{"sub":"seatmap/derby"}`)
+		s.expect("hello seatmap/derby 3", "snapshot seatmap/derby 3")
+		s.send(`{"sub":"seatmap/other"}`)
+		s.expect("hello seatmap/other 3", "snapshot seatmap/other 3")
+		src.step(h, 2)
+		s.expect("delta seatmap/derby 5")
+		h.Publish("seatmap/other", 3, []int64{9}, time.Now(), delta(3, 9))
+		s.expect("delta seatmap/other 9")
+		s.send(`{"unsub":"seatmap/derby"}`)
+		s.send(`{"sub":"queue/derby"}`) // its answer says that the unsub before it was heard
+		s.expect("error queue/derby unknown_topic")
+		src.step(h, 1)
+		h.Publish("seatmap/other", 9, []int64{10}, time.Now(), delta(9, 10))
+		s.expect("delta seatmap/other 10")
+		h.End("seatmap/other")
+		s.expect("error seatmap/other ended")
+		s.send(`{"sub":"seatmap/derby","since":4}`)
+		s.expect("hello seatmap/derby 6", "delta seatmap/derby 5", "delta seatmap/derby 6")
+	})
 }
 
 func TestNonsenseIsToldAndInTheEndClosed(t *testing.T) {
-	url := serve(t, hub.Options{Source: &truth{n: 1}, Limits: hub.Limits{Topics: 1}}).url
-	s := dial(t, url, offer())
-	s.send(`{"sub":"seatmap/a"}`)
-	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
-	s.send(`{"sub":"seatmap/b"}`)
-	s.expect("error seatmap/b too_many_topics")
-	for _, bad := range []string{`{`, `{}`, `[]`, `{"sub":7}`, `{"sub":"a","unsub":"b"}`} {
-		s.send(bad)
-		s.expect("error <nil> bad_message")
-	}
-	for range 5 {
-		s.send("nonsense")
-	}
-	if ce := s.closed(); int(ce.Code) != int(hub.CloseBadMessage) || ce.Reason != "bad_message" {
-		t.Errorf("closed with %v", ce)
-	}
+	engines(t, func(t *testing.T, o hub.Options) {
+		url := serve(t, hub.Options{Source: &truth{n: 1}, Limits: hub.Limits{Topics: 1}, Portable: o.Portable}).url
+		s := dial(t, url, offer())
+		s.send(`{"sub":"seatmap/a"}`)
+		s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+		s.send(`{"sub":"seatmap/b"}`)
+		s.expect("error seatmap/b too_many_topics")
+		for _, bad := range []string{`{`, `{}`, `[]`, `{"sub":7}`, `{"sub":"a","unsub":"b"}`} {
+			s.send(bad)
+			s.expect("error <nil> bad_message")
+		}
+		for range 5 {
+			s.send("nonsense")
+		}
+		if ce := s.closed(); int(ce.Code) != int(hub.CloseBadMessage) || ce.Reason != "bad_message" {
+			t.Errorf("closed with %v", ce)
+		}
+	})
 }
 
 func TestAnEndedTopicMakesRoomForAnother(t *testing.T) {
-	n := serve(t, hub.Options{Source: &truth{n: 1}, Limits: hub.Limits{Topics: 1}})
-	h, url := n.Hub, n.url
-	s := dial(t, url, offer())
-	s.send(`{"sub":"seatmap/a"}`)
-	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
-	h.End("seatmap/a")
-	s.expect("error seatmap/a ended")
-	s.send(`{"sub":"seatmap/b"}`)
-	s.expect("hello seatmap/b 1")
+	engines(t, func(t *testing.T, o hub.Options) {
+		n := serve(t, hub.Options{Source: &truth{n: 1}, Limits: hub.Limits{Topics: 1}, Portable: o.Portable})
+		h, url := n.Hub, n.url
+		s := dial(t, url, offer())
+		s.send(`{"sub":"seatmap/a"}`)
+		s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+		h.End("seatmap/a")
+		s.expect("error seatmap/a ended")
+		s.send(`{"sub":"seatmap/b"}`)
+		s.expect("hello seatmap/b 1")
+	})
 }
 
 func TestMessageOverTheLimitCloses(t *testing.T) {
-	url := serve(t, hub.Options{Source: &truth{n: 1}}).url
-	s := dial(t, url, offer())
-	s.send(`{"sub":"` + strings.Repeat("x", 8000) + `"}`)
-	if ce := s.closed(); ce.Code != websocket.StatusMessageTooBig {
-		t.Errorf("closed with %v", ce)
-	}
+	engines(t, func(t *testing.T, o hub.Options) {
+		url := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable}).url
+		s := dial(t, url, offer())
+		s.send(`{"sub":"` + strings.Repeat("x", 8000) + `"}`)
+		if ce := s.closed(); ce.Code != websocket.StatusMessageTooBig {
+			t.Errorf("closed with %v", ce)
+		}
+	})
 }
 
 func TestSubprotocolMustBeOffered(t *testing.T) {
-	url := serve(t, hub.Options{Source: &truth{n: 1}}).url
-	s := dial(t, url, nil)
-	if ce := s.closed(); int(ce.Code) != int(hub.CloseProtocol) {
-		t.Errorf("closed with %v", ce)
-	}
+	engines(t, func(t *testing.T, o hub.Options) {
+		url := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable}).url
+		s := dial(t, url, nil)
+		if ce := s.closed(); int(ce.Code) != int(hub.CloseProtocol) {
+			t.Errorf("closed with %v", ce)
+		}
+	})
 }
 
 func TestForeignOriginIsRefusedUnlessAllowed(t *testing.T) {
-	foreign := func() *websocket.DialOptions {
-		o := offer()
-		o.HTTPHeader = http.Header{"Origin": {"https://shop.example"}}
-		return o
-	}
-	url := serve(t, hub.Options{Source: &truth{n: 1}}).url
-	conn, resp, err := websocket.Dial(t.Context(), url+"/ws", foreign())
-	if err == nil {
-		_ = conn.CloseNow()
-		t.Fatal("a foreign origin was let in")
-	}
-	if resp.StatusCode != http.StatusForbidden {
-		t.Errorf("status %d, want 403", resp.StatusCode)
-	}
-	url = serve(t, hub.Options{Source: &truth{n: 1}, Origins: []string{"*.example"}}).url
-	s := dial(t, url, foreign())
-	s.send(`{"sub":"seatmap/a"}`)
-	s.expect("hello seatmap/a 1")
+	engines(t, func(t *testing.T, o hub.Options) {
+		foreign := func() *websocket.DialOptions {
+			o := offer()
+			o.HTTPHeader = http.Header{"Origin": {"https://shop.example"}}
+			return o
+		}
+		url := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable}).url
+		conn, resp, err := websocket.Dial(t.Context(), url+"/ws", foreign())
+		if err == nil {
+			_ = conn.CloseNow()
+			t.Fatal("a foreign origin was let in")
+		}
+		if resp.StatusCode != http.StatusForbidden {
+			t.Errorf("status %d, want 403", resp.StatusCode)
+		}
+		url = serve(t, hub.Options{Source: &truth{n: 1}, Origins: []string{"*.example"}, Portable: o.Portable}).url
+		s := dial(t, url, foreign())
+		s.send(`{"sub":"seatmap/a"}`)
+		s.expect("hello seatmap/a 1")
+	})
 }
 
 func TestClientThatAnswersNoPingIsClosed(t *testing.T) {
-	url := serve(t, hub.Options{Source: &truth{n: 1}, Beat: 20 * time.Millisecond}).url
-	well := dial(t, url, offer())
-	well.send(`{"sub":"seatmap/a"}`)
-	well.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
-	for range 6 {
-		well.expect("beat seatmap/a 1")
-	}
-	mute := offer()
-	mute.OnPingReceived = func(context.Context, []byte) bool { return false }
-	s := dial(t, url, mute)
-	s.send(`{"sub":"seatmap/a"}`)
-	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1", "beat seatmap/a 1", "beat seatmap/a 1")
-	if ce := s.closed(); int(ce.Code) != int(hub.CloseUnresponsive) || !strings.HasPrefix(ce.Reason, "unresponsive retry_ms=") {
-		t.Errorf("closed with %v", ce)
-	}
+	engines(t, func(t *testing.T, o hub.Options) {
+		url := serve(t, hub.Options{Source: &truth{n: 1}, Beat: 20 * time.Millisecond, Portable: o.Portable}).url
+		well := dial(t, url, offer())
+		well.send(`{"sub":"seatmap/a"}`)
+		well.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+		for range 6 {
+			well.expect("beat seatmap/a 1")
+		}
+		mute := offer()
+		mute.OnPingReceived = func(context.Context, []byte) bool { return false }
+		s := dial(t, url, mute)
+		s.send(`{"sub":"seatmap/a"}`)
+		s.expect("hello seatmap/a 1", "snapshot seatmap/a 1", "beat seatmap/a 1", "beat seatmap/a 1")
+		if ce := s.closed(); int(ce.Code) != int(hub.CloseUnresponsive) || !strings.HasPrefix(ce.Reason, "unresponsive retry_ms=") {
+			t.Errorf("closed with %v", ce)
+		}
+	})
 }
 
 func TestDrainTellsSocketsWhenToComeBack(t *testing.T) {
-	n := serve(t, hub.Options{Source: &truth{n: 1}})
-	h, url := n.Hub, n.url
-	s := dial(t, url, offer())
-	s.send(`{"sub":"seatmap/a"}`)
-	s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
-	drained := make(chan error, 1)
-	go func() { drained <- h.Drain(context.Background(), 0) }()
-	if ce := s.closed(); int(ce.Code) != int(hub.CloseDrain) || !strings.HasPrefix(ce.Reason, "drain retry_ms=") {
-		t.Errorf("closed with %v", ce)
-	}
-	if err := <-drained; err != nil {
-		t.Error(err)
-	}
-	resp, err := http.Get(url + "/ws")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
-		t.Errorf("after drain: %d, want 503 with Retry-After", resp.StatusCode)
-	}
+	engines(t, func(t *testing.T, o hub.Options) {
+		n := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable})
+		h, url := n.Hub, n.url
+		s := dial(t, url, offer())
+		s.send(`{"sub":"seatmap/a"}`)
+		s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+		drained := make(chan error, 1)
+		go func() { drained <- h.Drain(context.Background(), 0) }()
+		if ce := s.closed(); int(ce.Code) != int(hub.CloseDrain) || !strings.HasPrefix(ce.Reason, "drain retry_ms=") {
+			t.Errorf("closed with %v", ce)
+		}
+		if err := <-drained; err != nil {
+			t.Error(err)
+		}
+		resp, err := http.Get(url + "/ws")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+			t.Errorf("after drain: %d, want 503 with Retry-After", resp.StatusCode)
+		}
+	})
 }
