@@ -22,6 +22,7 @@ type bench struct {
 	changes peers.Changes
 	bar     *bar
 	notes   []string
+	look    time.Duration     // between two looks at memory that comes to rest
 	missing map[string]string // why, by server
 }
 
@@ -30,7 +31,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := o.Validate(); err != nil {
 		return err
 	}
-	b := &bench{o: &o, missing: make(map[string]string)}
+	b := &bench{o: &o, look: 500 * time.Millisecond, missing: make(map[string]string)}
 	if err := b.cores(); err != nil {
 		return err
 	}
@@ -130,7 +131,7 @@ func (b *bench) open(ctx context.Context, name string, dead int) (_ *scene, err 
 	if s.opened, err = s.reader.Open(ctx, join, openWithin); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s.rested, err = rest(ctx, s.server.Pid())
+	s.rested, err = rest(ctx, s.server.Pid(), b.look)
 	s.rss = float64(s.rested.RSS-s.before.RSS) / float64(b.o.Conns)
 	return s, err
 }
@@ -160,14 +161,13 @@ func (s *scene) close() (err error) {
 
 // rest waits until the memory of a process does not change any more, or has
 // changed for long enough.
-func rest(ctx context.Context, pid int) (u proc.Usage, err error) {
-	const step = 500 * time.Millisecond
+func rest(ctx context.Context, pid int, look time.Duration) (u proc.Usage, err error) {
 	var last int64
 	for range 10 {
 		select {
 		case <-ctx.Done():
 			return u, ctx.Err()
-		case <-time.After(step):
+		case <-time.After(look):
 		}
 		if u, err = proc.Of(pid); err != nil {
 			return u, err

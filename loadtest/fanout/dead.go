@@ -6,9 +6,6 @@ import (
 	"text/tabwriter"
 )
 
-// clean is the name of a server's rounds in which everybody reads.
-func clean(name string) string { return name + " clean" }
-
 // dead compares each server with itself: some of the sessions never read, and
 // all do. The rows are of the rounds with the dead.
 func (b *bench) dead(ctx context.Context) error {

@@ -22,6 +22,7 @@ type figures struct {
 	rss    float64 // bytes a session at rest
 	bytes  float64 // a frame read
 	busy   float64 // share of its core the reader was on
+	others float64 // share of the server's core that others used meanwhile
 	grown  int64   // bytes the server's memory grew by while publishing
 	wrong  error   // a check that failed
 	closed int     // dead sessions the server has closed
@@ -63,16 +64,11 @@ func (b *bench) publish(ctx context.Context, s *scene, rate float64, frames int,
 	}
 	first := s.published
 	s.published += len(plan.Changes)
-	var before, reading proc.Usage
-	var from time.Time
+	var from meter
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		return send(gctx, s.server, first, plan, func() (err error) {
-			from = time.Now()
-			if before, err = proc.Of(s.server.Pid()); err != nil {
-				return err
-			}
-			reading, err = proc.Of(s.reader.Pid())
+			from, err = b.meter(s)
 			return err
 		})
 	})
@@ -89,22 +85,39 @@ func (b *bench) publish(ctx context.Context, s *scene, rate float64, frames int,
 	if err := g.Wait(); err != nil {
 		return f, err
 	}
-	after, err := proc.Of(s.server.Pid())
+	to, err := b.meter(s)
 	if err != nil {
 		return f, err
 	}
-	read, err := proc.Of(s.reader.Pid())
-	if err != nil {
-		return f, err
-	}
-	f.busy = float64(read.CPU-reading.CPU) / float64(time.Since(from))
-	f.grown = after.RSS - s.rested.RSS
+	f.grown = to.server.RSS - s.rested.RSS
+	spent, span := to.server.CPU-from.server.CPU, float64(to.at.Sub(from.at))
+	f.busy = float64(to.reader.CPU-from.reader.CPU) / span
+	f.others = float64(to.core-from.core-spent) / span
 	if f.Frames > 0 {
-		f.cpu = float64((after.CPU - before.CPU).Microseconds()) / float64(f.Frames)
+		f.cpu = float64(spent.Microseconds()) / float64(f.Frames)
 		f.bytes = float64(f.Bytes) / float64(f.Frames)
 		f.rate = float64(f.Deliveries) / max(time.Duration(f.Last-f.First).Seconds(), 1/rate)
 	}
 	return f, nil
+}
+
+// meter is what was used up to a moment.
+type meter struct {
+	at             time.Time
+	server, reader proc.Usage
+	core           time.Duration // the server's core was busy, for anybody
+}
+
+func (b *bench) meter(s *scene) (m meter, err error) {
+	m.at = time.Now()
+	if m.server, err = proc.Of(s.server.Pid()); err != nil {
+		return m, err
+	}
+	if m.reader, err = proc.Of(s.reader.Pid()); err != nil {
+		return m, err
+	}
+	m.core, err = proc.Busy(b.server[0])
+	return m, err
 }
 
 // justBefore is how long before the first measured change is due its server's

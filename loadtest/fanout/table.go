@@ -73,6 +73,9 @@ func (b *bench) printNotes(servers []string, got results) {
 			if f.wrong != nil {
 				notes = append(notes, fmt.Sprintf("%s, pair %d: %v", name, pair+1, f.wrong))
 			}
+			if f.others > 0.1 && b.server[0] != b.reader[0] {
+				notes = append(notes, fmt.Sprintf("%s, pair %d: others used %.0f%% of the server's core meanwhile: its figures are worth less", name, pair+1, 100*f.others))
+			}
 			if f.busy > 0.9 {
 				notes = append(notes, fmt.Sprintf("%s, pair %d: the reader was busy %.0f%% of the time: latencies are its own too", name, pair+1, 100*f.busy))
 			}

@@ -80,7 +80,7 @@ func (c *chunks) take(into, b []byte) ([]byte, error) {
 		digits, _, _ := strings.Cut(strings.TrimSpace(string(c.size)), ";")
 		c.size = c.size[:0]
 		n, err := strconv.ParseInt(digits, 16, 32)
-		if err != nil {
+		if err != nil || n < 0 {
 			return into, fmt.Errorf("no size of a chunk: %.30q", digits)
 		}
 		if n == 0 {

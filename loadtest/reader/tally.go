@@ -15,8 +15,8 @@ type tally struct {
 	numbers  []int64       // of deltas that were placed, ascending
 	upTo     []int         // and the last change each brings
 	sessions int           // that are there all the time
-	begun    bool  // a measured change has been read
-	bytes    int64 // read since then
+	begun    bool          // a measured change has been read
+	bytes    int64         // read since then
 	frames   int64
 	count    int64
 	from, to int64   // Unix nanoseconds of the first and last delivery
