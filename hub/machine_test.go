@@ -88,8 +88,12 @@ func (k *tank) stuck() (time.Duration, bool) { return k.since, len(k.kept) > 0 }
 
 // bench is an engine: it steps one session at a time, where the test says.
 type bench struct {
-	tb     testing.TB
-	hub    *Hub
+	tb    testing.TB
+	hub   *Hub
+	shard interface { // of the parked engine, to step the sessions instead
+		sit(*session)
+		work() (moved bool)
+	}
 	mu     sync.Mutex
 	roused map[*session]bool
 	awake  chan struct{} // 1: somebody is roused
@@ -131,8 +135,12 @@ func (b *bench) sit(transport string, since int64) (*session, *tank) {
 	}
 	k := &tank{now: b.hub.now, room: -1}
 	s.out = k
-	s.drive(&seat{b, s})
 	b.on = append(b.on, s)
+	if b.shard != nil {
+		b.shard.sit(s)
+	} else {
+		s.drive(&seat{b, s})
+	}
 	return s, k
 }
 
@@ -140,13 +148,13 @@ func (b *bench) sit(transport string, since int64) (*session, *tank) {
 func (b *bench) run() {
 	for {
 		synctest.Wait() // for fetches that can end
-		moved := false
+		moved := b.shard != nil && b.shard.work()
 		for _, s := range append([]*session(nil), b.on...) {
 			b.mu.Lock()
 			roused := b.roused[s]
 			delete(b.roused, s)
 			b.mu.Unlock()
-			if roused || s.due <= b.hub.now() {
+			if b.shard == nil && (roused || s.due <= b.hub.now()) {
 				moved = true
 				b.step(s)
 			}
@@ -176,6 +184,10 @@ func (b *bench) step(s *session) {
 func (b *bench) end(s *session, why Code) {
 	s.out.bye(why)
 	b.hub.close(s, why)
+	b.forget(s)
+}
+
+func (b *bench) forget(s *session) {
 	for i, other := range b.on {
 		if other == s {
 			b.on = append(b.on[:i], b.on[i+1:]...)
@@ -280,7 +292,7 @@ func TestWhateverHappensEverybodyEndsAtTheTruth(t *testing.T) {
 	for seed := range seeds {
 		synctest.Test(t, func(t *testing.T) {
 			tb := &seeded{TB: t, seed: seed}
-			happen(tb, rand.New(rand.NewPCG(seed, 11)))
+			happen(tb, rand.New(rand.NewPCG(seed, 11)), newBench)
 		})
 	}
 }
@@ -296,7 +308,7 @@ func (s *seeded) Fatalf(format string, args ...any) {
 	s.TB.Fatalf("seed %d: %s", s.seed, fmt.Sprintf(format, args...))
 }
 
-func happen(t *seeded, rng *rand.Rand) {
+func happen(t *seeded, rng *rand.Rand, newBench func(testing.TB, Options) *bench) {
 	src := &state{n: 1000}
 	var lag int64
 	src.lag = func() int64 { return lag }
@@ -342,11 +354,12 @@ func happen(t *seeded, rng *rand.Rand) {
 				c.s.rouse()
 			}
 		case 11:
-			lag = rng.Int64N(6) * rng.Int64N(2)
+			behind := rng.Int64N(6) * rng.Int64N(2)
+			src.set(func() { lag = behind })
 		}
 		b.pass(time.Duration(rng.IntN(150)) * time.Millisecond)
 	}
-	lag = 0
+	src.set(func() { lag = 0 })
 	for _, c := range all {
 		c.k.room = -1
 		c.s.rouse()
