@@ -19,11 +19,13 @@ import (
 // BodyLimit is the most bytes a request body may have.
 const BodyLimit = 64 << 10
 
-// How long a client may take. There is no write timeout: a stream of frames is
-// one answer that lasts for hours and has deadlines of its own.
+// How long a client may take: nobody holds a connection by being slow. A
+// stream of frames is one answer that lasts for hours: whoever writes one sets
+// a deadline for each write, or hijacks the connection.
 const (
 	headerTimeout = 10 * time.Second
 	bodyTimeout   = 30 * time.Second
+	answerTimeout = 2 * time.Minute // to read one
 	idleTimeout   = 2 * time.Minute
 )
 
@@ -34,9 +36,10 @@ type Options struct {
 
 // New returns an echo that answers every error as a Problem, carries a request
 // id, logs each request once, survives a panic of a handler, limits bodies to
-// BodyLimit and sends the security headers of this package. Its Server has no
-// write timeout. Nothing in the chain wraps the connection: a handler may
-// hijack it, flush it and set deadlines on it.
+// BodyLimit and sends the security headers of this package. Its Server bounds
+// how long a client may take to send a request and to read an answer. Nothing
+// in the chain wraps the connection: a handler may hijack it, flush it and set
+// deadlines on it.
 func New(o Options) *echo.Echo {
 	log := o.Log
 	if log == nil {
@@ -47,6 +50,7 @@ func New(o Options) *echo.Echo {
 	e.HTTPErrorHandler = ErrorHandler(log)
 	e.IPExtractor = echo.ExtractIPFromXFFHeader() // as far as proxies of our own network have written it
 	e.Server.ReadHeaderTimeout = headerTimeout
+	e.Server.WriteTimeout = answerTimeout
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10
 	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
