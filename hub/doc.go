@@ -54,6 +54,8 @@
 //     SSE session (its handler's), two for each WebSocket, and writes that
 //     block until they have a deadline.
 //
+// The way of a frame:
+//
 //	Publish ─▶ room: ring, members
 //	             │ tell                  walk                 send
 //	             ├─▶ group (of a shard) ──────▶ cursor, step ──────▶ descriptor

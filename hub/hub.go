@@ -82,9 +82,11 @@ type Hub struct {
 // New returns a Hub with no topics and no sessions.
 func New(o Options) *Hub {
 	o.setDefaults()
+	m := newMetrics(o.Registerer)
+	m.limit.Set(o.Limits.sessions())
 	return &Hub{
 		opts:     o,
-		metrics:  newMetrics(o.Registerer),
+		metrics:  m,
 		gate:     newGate(o.Limits),
 		start:    time.Now(),
 		rooms:    make(map[string]*room),

@@ -3,6 +3,7 @@ package hub
 import (
 	"encoding/json"
 	"errors"
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
@@ -46,6 +47,14 @@ func (l *Limits) setDefaults() {
 	}
 }
 
+// sessions is their limit as a metric tells it.
+func (l *Limits) sessions() float64 {
+	if l.Sessions < 0 {
+		return math.Inf(1)
+	}
+	return float64(l.Sessions)
+}
+
 // refusal is why a session was not opened, and what the client does about it.
 type refusal struct {
 	reason   string // label of hub_refused_total, reason of a degraded event, code of a problem
@@ -66,9 +75,6 @@ var (
 	errBusy    = &refusal{"busy", "too many sessions are being opened at once; come back in a moment", http.StatusServiceUnavailable, time.Second, 5 * time.Second}
 	errAddress = &refusal{"address", "your address has as many sessions open as one may have; close one, or poll", http.StatusTooManyRequests, 10 * time.Second, 30 * time.Second}
 )
-
-// refusals are what can be wrong with a session that is not opened.
-var refusals = []*refusal{errLeaving, errFull, errBusy, errAddress}
 
 // longest is the most a client is asked to wait.
 const longest = 30 * time.Second

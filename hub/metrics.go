@@ -18,6 +18,7 @@ const (
 type metrics struct {
 	kinds     map[[2]string]*kind
 	sessions  *prometheus.GaugeVec
+	limit     prometheus.Gauge
 	opens     *prometheus.CounterVec
 	refusals  *prometheus.CounterVec
 	closes    *prometheus.CounterVec
@@ -44,6 +45,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 	m := &metrics{
 		kinds:    make(map[[2]string]*kind),
 		sessions: prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "hub_sessions", Help: "Sessions open now."}, []string{"transport", "engine"}),
+		limit:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hub_sessions_limit", Help: "Sessions that may be open at once."}),
 		opens:    counters("hub_opens_total", "Sessions opened.", "transport", "engine"),
 		refusals: counters("hub_refused_total", "Sessions, topics and messages refused, by the limit they met.", "transport", "reason"),
 		closes:   counters("hub_closes_total", "Sessions ended, by why.", "transport", "code"),
@@ -61,7 +63,7 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		pong:      times("hub_pong_seconds", "Time from a ping until the WebSocket's client answered it."),
 	}
 	if r != nil {
-		r.MustRegister(m.sessions, m.opens, m.refusals, m.closes, m.joins, m.snapshots, m.bytes, m.frames, m.resets, m.trims,
+		r.MustRegister(m.sessions, m.limit, m.opens, m.refusals, m.closes, m.joins, m.snapshots, m.bytes, m.frames, m.resets, m.trims,
 			m.behind, m.fanout, m.lag, m.age, m.pong)
 	}
 	for _, transport := range []string{sse, ws} {
