@@ -40,6 +40,15 @@ type Config struct {
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
 	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them: an api node, such as http://10.0.0.5:8080 (default: this process, when it is one)"`
 
+	HubSessions    int           `env:"HUB_SESSIONS" envDefault:"0" help:"sessions (streams and sockets) this process holds at most; 0: as many as its file descriptors allow, up to 50,000; -1: no limit"`
+	HubRate        int           `env:"HUB_RATE" envDefault:"5000" help:"sessions opened a second at most; -1: no limit"`
+	HubPerAddress  int           `env:"HUB_PER_ADDRESS" envDefault:"-1" help:"sessions of one address at most; -1: no limit, because a stadium's wifi, a carrier or a proxy that tells no address of its clients is one address"`
+	HubTopics      int           `env:"HUB_TOPICS" envDefault:"16" help:"maps one WebSocket watches at most"`
+	HubMessages    int           `env:"HUB_MESSAGES" envDefault:"20" help:"messages a second from one WebSocket, three times as many at once; -1: no limit"`
+	HubMessageSize int           `env:"HUB_MESSAGE_SIZE" envDefault:"4096" help:"bytes of one of them at most"`
+	HubMaxAge      time.Duration `env:"HUB_MAX_AGE" envDefault:"30m" help:"longest life of a session; each ends at random after 80 to 100 % of it and comes back, so that nodes fill evenly"`
+	HubEngine      string        `env:"HUB_ENGINE" envDefault:"auto" help:"auto: sessions cost no goroutine and no buffer where that can be; portable: never so"`
+
 	Origins  []string      `env:"ORIGINS" help:"host patterns of other sites that may open a WebSocket"`
 	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes at most to send its watchers elsewhere; requests get ten seconds more"`
 	LogLevel string        `env:"LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
@@ -48,6 +57,11 @@ type Config struct {
 const envPrefix = "SEATCAST_"
 
 var roleNames = []string{"api", "hub", "worker"}
+
+// defaultConfig is what an empty environment says.
+func defaultConfig() (Config, error) {
+	return env.ParseAsWithOptions[Config](env.Options{Prefix: envPrefix, Environment: map[string]string{}})
+}
 
 // loadConfig reads the environment and says everything that is wrong with it
 // at once, by the names of the variables. No error repeats a value that may
@@ -104,6 +118,7 @@ func (c Config) validate() error { return c.faults().err() }
 
 func (c Config) faults() (fs faults) {
 	c.checkProcess(&fs)
+	c.checkHub(&fs)
 	c.checkStores(&fs)
 	if len(c.ServerKey) < 32 {
 		fs.add("SERVER_KEY", "needs at least 32 characters, the same on every node")

@@ -55,10 +55,14 @@ func TestServeTellsEveryFaultOfTheEnvironmentByName(t *testing.T) {
 		"EverythingWrong": {
 			map[string]string{"ADDR": "8080", "ROLES": "api,cook", "POSTGRES_URL": "mysql://h/db", "REDIS_URL": "localhost:6379", "NATS_URL": "nats://h,http://h",
 				"SERVER_KEY": "short", "SESSION_KEY": "sesame", "SESSION_CLAIMS": "sub", "SANDBOX": "perhaps", "SANDBOX_SECRET": "short",
-				"SANDBOX_WEBHOOK_URL": "ftp://h/x", "ORIGINS": "[", "DRAIN": "10", "LOG_LEVEL": "loud"},
+				"SANDBOX_WEBHOOK_URL": "ftp://h/x", "ORIGINS": "[", "DRAIN": "10", "LOG_LEVEL": "loud",
+				"HUB_SESSIONS": "many", "HUB_RATE": "0", "HUB_PER_ADDRESS": "0", "HUB_TOPICS": "0", "HUB_MESSAGES": "-2", "HUB_MESSAGE_SIZE": "10",
+				"HUB_MAX_AGE": "5s", "HUB_ENGINE": "steam"},
 			[]string{`ADDR "8080" is no address`, `ROLES "cook" is none of api, hub, worker`, "POSTGRES_URL is no postgres://", "REDIS_URL is no redis://",
 				"NATS_URL is no nats://", "SERVER_KEY needs", "SESSION_KEY is no key", "SESSION_CLAIMS cannot be used", "SANDBOX cannot be read",
-				"SANDBOX_WEBHOOK_URL is no http://", "ORIGINS", "DRAIN cannot be read", `LOG_LEVEL "loud" is none of`},
+				"SANDBOX_WEBHOOK_URL is no http://", "ORIGINS", "DRAIN cannot be read", `LOG_LEVEL "loud" is none of`,
+				"HUB_SESSIONS cannot be read", "HUB_RATE 0 lets nobody in: -1 is no limit", "HUB_PER_ADDRESS 0 lets", "HUB_TOPICS 0 is less", "HUB_MESSAGES -2 lets",
+				"HUB_MESSAGE_SIZE 10 is less", "HUB_MAX_AGE 5s is less", `HUB_ENGINE "steam" is none of`},
 		},
 		"JWKSNeedsIssuerAndAudience": {
 			map[string]string{"SESSION_KEY": "-", "SESSION_JWKS_URL": "https://login.example/keys"},
@@ -68,8 +72,8 @@ func TestServeTellsEveryFaultOfTheEnvironmentByName(t *testing.T) {
 		"SandboxWorkerAlone": {map[string]string{"ROLES": "worker", "SANDBOX_WEBHOOK_URL": "-"}, []string{"SANDBOX_WEBHOOK_URL is required"}},
 		"SandboxSecretShort": {map[string]string{"SANDBOX_SECRET": "short"}, []string{"SANDBOX_SECRET needs at least 16"}},
 		"Parameters": {
-			map[string]string{"POSTGRES_URL": "postgres://h/db?sslmode=perhaps", "REDIS_URL": "redis://h/zero", "DRAIN": "-1s"},
-			[]string{"POSTGRES_URL has a parameter that cannot be used: sslmode is invalid", "REDIS_URL", "DRAIN -1s is below nought"},
+			map[string]string{"POSTGRES_URL": "postgres://h/db?sslmode=perhaps", "REDIS_URL": "redis://h/zero", "DRAIN": "-1s", "HUB_SESSIONS": "-2"},
+			[]string{"HUB_SESSIONS -2 is below nought", "POSTGRES_URL has a parameter that cannot be used: sslmode is invalid", "REDIS_URL", "DRAIN -1s is below nought"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

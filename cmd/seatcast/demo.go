@@ -95,11 +95,13 @@ func (d demoCmd) dir() (string, error) {
 // config is what `seatcast serve` would read from the environment. The keys
 // live beside the data: bookings of the last run stay valid.
 func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
-	cfg := Config{
-		Addr: d.Addr, Roles: roleNames,
-		Postgres: stack.PostgresURL, Redis: stack.RedisURL, NATS: stack.NATSURL,
-		Claims: "user=sub", Sandbox: true, Drain: 2 * time.Second, LogLevel: demoLog,
+	cfg, err := defaultConfig()
+	if err != nil {
+		return cfg, err
 	}
+	cfg.Addr, cfg.Drain, cfg.LogLevel = d.Addr, 2*time.Second, demoLog
+	cfg.Postgres, cfg.Redis, cfg.NATS = stack.PostgresURL, stack.RedisURL, stack.NATSURL
+	cfg.Sandbox = true
 	for _, key := range []struct {
 		file string
 		into *string

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -105,16 +107,29 @@ func (deadlyMirror) Spend(context.Context, string, seatmap.Marks) error {
 
 // node is a serving process, a child of the test.
 type node struct {
-	url  string
-	cmd  *exec.Cmd
-	gone chan struct{} // closed when the process has ended
-	err  error         // how, once gone
+	url   string
+	cmd   *exec.Cmd
+	stdin io.Closer     // what tells it to stop
+	gone  chan struct{} // closed when the process has ended
+	err   error         // how, once gone
 }
 
 // startNode starts a node and waits until it answers.
 func startNode(t testing.TB, seam string, env []string) *node {
 	t.Helper()
-	n := &node{cmd: exec.Command(os.Args[0]), gone: make(chan struct{})}
+	return start(t, exec.Command(os.Args[0]), seam, env)
+}
+
+// startCapped starts a node that may have so many descriptors, and begins with
+// a few of them.
+func startCapped(t testing.TB, descriptors int, env []string) *node {
+	t.Helper()
+	return start(t, exec.Command("/bin/sh", "-c", `ulimit -S -n 64 && ulimit -H -n "$1" && exec "$0"`, os.Args[0], fmt.Sprint(descriptors)), "none", env)
+}
+
+func start(t testing.TB, cmd *exec.Cmd, seam string, env []string) *node {
+	t.Helper()
+	n := &node{cmd: cmd, gone: make(chan struct{})}
 	// A process built with -race sleeps a second before it ends, unless told otherwise.
 	n.cmd.Env = append(os.Environ(), append(env, nodeSeam+"="+seam, "GORACE=atexit_sleep_ms=0")...)
 	n.cmd.Stderr = &testLog{t: t}
@@ -126,6 +141,7 @@ func startNode(t testing.TB, seam string, env []string) *node {
 	if err != nil {
 		t.Fatal(err)
 	}
+	n.stdin = stdin
 	if err := n.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -157,6 +173,40 @@ func startNode(t testing.TB, seam string, env []string) *node {
 		t.Fatalf("node did not start: %v", n.err)
 	}
 	return n
+}
+
+// metric is the sum of what the node's metric of this name says, whatever its
+// other labels, where the line has these words.
+func (n *node) metric(t testing.TB, name string, words ...string) (sum float64) {
+	t.Helper()
+	a := shopper{t, n.url, ""}.do(http.MethodGet, "/metrics", "", nil).want(t, http.StatusOK, "")
+	for line := range strings.Lines(string(a.raw)) {
+		rest, is := strings.CutPrefix(line, name)
+		if !is || rest[0] != ' ' && rest[0] != '{' || slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(rest, w) }) {
+			continue
+		}
+		v, err := strconv.ParseFloat(strings.TrimSpace(rest[strings.LastIndexByte(rest, ' '):]), 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += v
+	}
+	return sum
+}
+
+// stop asks the node to stop and returns when it has, which must be in time
+// and by itself.
+func (n *node) stop(t testing.TB, within time.Duration) {
+	t.Helper()
+	_ = n.stdin.Close()
+	select {
+	case <-n.gone:
+		if n.err != nil {
+			t.Errorf("asked to stop, the node ended with %v", n.err)
+		}
+	case <-time.After(within):
+		t.Errorf("asked to stop, the node has not ended within %v", within)
+	}
 }
 
 // kill is kill -9 from outside.

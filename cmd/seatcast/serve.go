@@ -79,6 +79,10 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 		}
 	}
 	defer func() { _ = ln.Close() }() // closed already when the server ran
+	guarded, err := web.Guard(ln, log, reg)
+	if err != nil {
+		return err
+	}
 	b := builder{cfg: cfg, log: log, st: st, seams: s, reg: reg, metrics: metrics, addr: ln.Addr()}
 	a, err := b.build(sessions)
 	if err != nil {
@@ -86,7 +90,7 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 	}
 	a.ready.warn(ctx, log)
 	log.Info("serving", "addr", ln.Addr().String(), "roles", cfg.Roles)
-	return a.run(ctx, ln, s.ready)
+	return a.run(ctx, guarded, s.ready)
 }
 
 func openSessions(ctx context.Context, cfg Config, log *slog.Logger) (*web.Sessions, error) {
@@ -165,8 +169,11 @@ func (b *builder) buildHub(a *app, v1 *echo.Group, shop *catalog.Store, gate *ho
 	feed := live.NewFeed(live.FeedOptions{
 		Maps: live.NewMaps(b.st.rdb, gate), Sales: shop, Ear: live.NewEar(b.st.hear, b.metrics), Metrics: b.metrics, Log: b.log,
 	})
-	a.hub = hub.New(hub.Options{Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg})
-	a.runners = append(a.runners, a.hub.Run, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
+	a.hub = hub.New(hub.Options{
+		Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg,
+		Limits: b.cfg.hubLimits(a.echo.IPExtractor, b.log), MaxAge: b.cfg.HubMaxAge, Portable: b.cfg.HubEngine == "portable",
+	})
+	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
 	tickets := live.NewTickets(live.TicketOptions{Redis: b.st.rdb, Key: []byte(b.cfg.ServerKey)})
 	live.NewAPI(feed, a.hub, tickets).Mount(v1)
 }
@@ -204,15 +211,19 @@ func (b *builder) webhookURL() string {
 }
 
 // run answers requests on ln until ctx ends, then stops in the one order that
-// loses nothing: unready, watchers sent elsewhere, no new requests, runners,
-// and last, by the caller, the stores.
+// loses nothing: unready, no new watchers, those there are sent elsewhere while
+// frames still flow, no new requests, runners, and last, by the caller, the
+// stores.
 func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) error {
 	a.echo.Server.Handler = a.echo
-	work, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	serving, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
-	g, work := errgroup.WithContext(work)
+	g, work := errgroup.WithContext(serving)
 	for _, r := range a.runners {
 		g.Go(func() error { return r(work) })
+	}
+	if a.hub != nil { // watchers are sent elsewhere also when a runner fails
+		g.Go(func() error { return a.hub.Run(serving) })
 	}
 	g.Go(func() error {
 		if err := a.echo.Server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {

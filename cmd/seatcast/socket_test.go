@@ -169,6 +169,9 @@ func (w *watcher) socket(ctx context.Context, base, event string) {
 	for {
 		_, raw, err := conn.Read(ctx)
 		if err != nil {
+			var ce websocket.CloseError
+			_ = errors.As(err, &ce)
+			w.ended(base, ce.Reason)
 			return
 		}
 		var f frame

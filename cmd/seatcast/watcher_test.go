@@ -32,8 +32,24 @@ type watcher struct {
 	snapshots int
 	resets    int
 	deltas    int
+	repeats   int    // deltas it had already
+	ends      []end  // of its streams
+	obeys     bool   // comes back when it was told to
 	degraded  string // why frames may be late, as told last; empty when all is well
 	faults    []string
+}
+
+// end is how a stream of a watcher ended.
+type end struct {
+	base string
+	at   time.Time
+	hint string // what was said last, of when to come back
+}
+
+func (w *watcher) ended(base, hint string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ends = append(w.ends, end{base, time.Now(), hint})
 }
 
 // watch starts a watcher at the first of bases; it moves on to the next each
@@ -55,13 +71,30 @@ func follow(t testing.TB, event string, read func(w *watcher, ctx context.Contex
 			w.reads(over)
 			read(w, one, bases[i%len(bases)], event)
 			over()
-			if !pause(ctx, 20*time.Millisecond) {
+			if !pause(ctx, w.rest()) {
 				return
 			}
 		}
 	}()
 	t.Cleanup(w.leave)
 	return w
+}
+
+// obey makes it come back when it is told to, and not at once.
+func (w *watcher) obey() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.obeys = true
+}
+
+// rest is how long it waits before it comes back.
+func (w *watcher) rest() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.obeys && len(w.ends) > 0 {
+		return w.ends[len(w.ends)-1].hinted()
+	}
+	return 20 * time.Millisecond
 }
 
 func (w *watcher) reads(over context.CancelFunc) {
@@ -108,8 +141,12 @@ func (w *watcher) stream(ctx context.Context, base, event string) {
 	}
 	lines := bufio.NewScanner(res.Body)
 	lines.Buffer(nil, 1<<20)
-	kind := ""
+	kind, last := "", ""
+	defer func() { w.ended(base, last) }()
 	for lines.Scan() {
+		if lines.Text() != "" {
+			last = lines.Text()
+		}
 		switch line := lines.Text(); {
 		case strings.HasPrefix(line, "event: "):
 			kind = line[len("event: "):]
@@ -135,7 +172,8 @@ func (w *watcher) frame(kind string, data []byte) bool {
 	case "delta":
 		var d seatmap.Delta
 		w.decodeLocked(data, &d)
-		if d.N <= w.n { // overlap after a resume: harmless
+		if d.N <= w.n {
+			w.repeats++
 			return true
 		}
 		if d.Prev > w.n {
@@ -176,6 +214,13 @@ func (w *watcher) restarts() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.resets
+}
+
+// shown is how many whole maps the watcher was sent.
+func (w *watcher) shown() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.snapshots
 }
 
 func (w *watcher) number() int64 {
