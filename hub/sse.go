@@ -188,19 +188,19 @@ func (o *sseSink) write(b []byte) error {
 	return err
 }
 
+// flush lifts the deadline once all is sent: in HTTP/2 one that passes ends the
+// stream, though nothing is being written, and in HTTP/1.1 it would be that of
+// the connection's next answer.
 func (o *sseSink) flush() error {
 	err := o.rc.Flush()
-	o.broken = o.broken || err != nil
+	if o.broken = o.broken || err != nil; !o.broken {
+		_ = o.rc.SetWriteDeadline(time.Time{}) // it was settable a moment ago
+	}
 	return err
 }
 
-// bye says when to come back, and lifts the deadline so that the connection
-// may serve its next request.
 func (o *sseSink) bye(why Code) {
-	if why == CloseGone || o.broken {
-		return
-	}
-	if o.write(sseRetry(why.retry())) == nil && o.flush() == nil {
-		_ = o.rc.SetWriteDeadline(time.Time{}) // it was settable a moment ago
+	if why != CloseGone && !o.broken && o.write(sseRetry(why.retry())) == nil {
+		_ = o.flush() // a client that has left needs no answer
 	}
 }
