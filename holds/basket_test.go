@@ -103,7 +103,7 @@ func TestExtendMendsIndexAndMap(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)
 	b := h.takes("ann", 3, 4)
-	h.rdb.ZRem(t.Context(), seatmap.HeldKey(h.event), 3)
+	h.rdb.ZRem(t.Context(), seatmap.HeldKey(h.event), "3,4")
 	h.rdb.SetRange(t.Context(), seatmap.MapKey(h.event), 0, "\x00\x00") // as if a lapse had come too early
 	_, err := h.store.Extend(t.Context(), h.event, b.Token, b.User, time.Minute, 0)
 	h.must(err)

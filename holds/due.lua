@@ -1,9 +1,9 @@
--- due.lua names seats whose hold has ended and whose end is not announced yet.
+-- due.lua names holds that have ended and whose end is not announced yet.
 --
 -- KEYS[1]    seq     number of the last change
--- KEYS[2]    held    zset: seat -> until
+-- KEYS[2]    held    zset: seats of a hold -> until
 -- ARGV[1]    how many at most
--- Returns    {due, seat…}
+-- Returns    {due, seats of a hold…}: with commas between
 --            {cold}
 
 local seq, held = KEYS[1], KEYS[2]

@@ -3,7 +3,7 @@
 --
 -- KEYS[1]    seq     number of the last change
 -- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
+-- KEYS[3]    held    zset: seats of a hold -> until
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    basket  of this token
 -- KEYS[6]    user    index of this account
@@ -46,12 +46,8 @@ end
 
 local till = string.format('%d', math.min(cap, math.max(before, ms + by)))
 store(basket, state, first, till, cap, body, 'PXAT', string.format('%d', till + 600000))
-local ends = {}
-for k, seat in ipairs(mine) do
-  redis.call('PEXPIREAT', KEYS[k + 6], till)
-  ends[2 * k - 1], ends[2 * k] = till, seat
-end
-many(ends, 'ZADD', held)
+for k = 7, #KEYS do redis.call('PEXPIREAT', KEYS[k], till) end
+if #mine > 0 then redis.call('ZADD', held, till, table.concat(mine, ',')) end
 join(user, old, ms, till, mine)
 local change = ''
 if #unshown > 0 then

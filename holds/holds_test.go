@@ -239,7 +239,9 @@ func (h *house) differs() string {
 	h.must(err)
 	ends := map[string]float64{}
 	for _, z := range index {
-		ends[z.Member.(string)] = z.Score
+		for seat := range strings.SplitSeq(z.Member.(string), ",") {
+			ends[seat] = max(ends[seat], z.Score)
+		}
 	}
 	for i := range seats {
 		want := seatmap.Available

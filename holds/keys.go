@@ -35,10 +35,6 @@ func takeArgs(r TakeRequest) ([]any, error) {
 	p = p.text(strconv.FormatInt((r.hold() + remembered).Milliseconds(), 10))
 	p = p.number(int64(r.Terms.SeatsPerUser))
 	p = p.text(writeSeats(r.Seats))
-	p = p.array(2 * len(r.Seats))
-	for _, i := range r.Seats {
-		p = p.number(0).text(strconv.Itoa(i))
-	}
 	p = p.paint(r.Seats)
 	args := []any{said, []byte(p)}
 	if len(r.Areas) > 0 {
@@ -66,11 +62,6 @@ func (p pack) text(s string) pack {
 func (p pack) number(n int64) pack {
 	p = append(p, 0xd3)
 	return binary.BigEndian.AppendUint64(p, uint64(n))
-}
-
-func (p pack) array(n int) pack {
-	p = append(p, 0xdd)
-	return binary.BigEndian.AppendUint32(p, uint32(n))
 }
 
 // paint is what BITFIELD is told to show seats as held in a seatmap.Map.

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"log/slog"
+	"strings"
 	"time"
 
 	"seatcast/seatmap"
@@ -20,7 +21,8 @@ var (
 	lapseScript = newScript("lapse", seatsLua, lapseLua)
 )
 
-// lapseBatch is the most holds that one change lets lapse: a long script keeps everybody waiting.
+// lapseBatch is the most seats that one change lets lapse, and more only of a
+// single hold: a long script keeps everybody waiting.
 const lapseBatch = 1000
 
 // Lapse makes the map tell which holds have ended. Any node may call it at any
@@ -32,20 +34,35 @@ func (s *Store) Lapse(ctx context.Context, event string) (err error) {
 		if err != nil || len(due.rest) == 0 {
 			return err
 		}
-		seats, err := parseEach(texts(due.rest))
+		entries, seats, err := batch(texts(due.rest))
 		if err != nil {
 			return err
 		}
 		keys := []string{seatmap.SeqKey(event), seatmap.MapKey(event), seatmap.HeldKey(event), seatmap.LogKey(event)}
-		done, err := s.do(ctx, event, s.warm, lapseScript, holdKeys(keys, event, seats), seatArgs(nil, seats)...)
+		done, err := s.do(ctx, event, s.warm, lapseScript, holdKeys(keys, event, seats), entries...)
 		if err != nil {
 			return err
 		}
 		s.publish(ctx, event, done.text(0))
-		if dealt, _ := done.rest[1].(int64); dealt == 0 || len(seats) < lapseBatch {
+		if dealt, _ := done.rest[1].(int64); dealt == 0 {
 			return nil
 		}
 	}
+}
+
+// batch are the first entries of due, and their seats.
+func batch(due []string) (entries []any, seats []int, err error) {
+	for _, entry := range due {
+		of, err := parseEach(strings.Split(entry, ","))
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(seats) > 0 && len(seats)+len(of) > lapseBatch {
+			break
+		}
+		entries, seats = append(entries, entry), append(seats, of...)
+	}
+	return entries, seats, nil
 }
 
 // Lapser calls Lapse for every event whose map is pushed.

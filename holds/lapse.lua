@@ -6,10 +6,10 @@
 --
 -- KEYS[1]    seq     number of the last change
 -- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
+-- KEYS[3]    held    zset: seats of a hold -> until
 -- KEYS[4]    log     stream of changes
--- KEYS[5..]  hold of each seat
--- ARGV[1..]  each seat, at most 4000
+-- KEYS[5..]  hold of each seat of the entries, in their order
+-- ARGV[1..]  entries of held: seats with commas between
 -- Returns    {done, change, entries of held dealt with}: change is empty when nothing differed
 --            {cold}: nothing changed
 
@@ -20,28 +20,38 @@ if not last then return {'cold'} end
 
 local us, ms = clock()
 local past = ms - 5
-local seats = {unpack(ARGV)}
+local seats, entry = {}, {} -- entry[k] is where seats[k] is from
+for e, text in ipairs(ARGV) do
+  for seat in string.gmatch(text, '%d+') do
+    seats[#seats + 1], entry[#entry + 1] = seat, e
+  end
+end
 local ends, holders, states = redis.call('ZMSCORE', held, unpack(ARGV)), values(5, #KEYS), shown(map, seats)
-local drop, late, free = {}, {}, {}
+local stays, late, free, told = {}, {}, {}, {}
 for k, seat in ipairs(seats) do
-  local till, holder = tonumber(ends[k] or past + 1), holders[k]
-  if till <= past then
-    if not holder or holder == 'sold' or holder == 'closed' then
-      drop[#drop + 1] = seat
-      if not holder and states[k] == 1 then free[#free + 1] = seat end
-    else -- it lasts longer than its entry says
-      local real = redis.call('PEXPIRETIME', KEYS[k + 4])
-      if real > till then
-        late[#late + 1] = real
-        late[#late + 1] = seat
-      end
+  local till, holder = tonumber(ends[entry[k]] or past + 1), holders[k]
+  if till > past then
+    stays[entry[k]] = true
+  elseif not holder then
+    if states[k] == 1 and not told[seat] then free[#free + 1] = seat end
+    told[seat] = true
+  elseif holder ~= 'sold' and holder ~= 'closed' then
+    local real = redis.call('PEXPIRETIME', KEYS[k + 4])
+    if real > till then -- it lasts longer than its entry says, or is a later hold
+      late[#late + 1] = real
+      late[#late + 1] = seat
+    else
+      stays[entry[k]] = true
     end
   end
+end
+local drop = {}
+for e, text in ipairs(ARGV) do
+  if not stays[e] then drop[#drop + 1] = text end
 end
 
 many(drop, 'ZREM', held)
 many(late, 'ZADD', held)
-local dealt = #drop + #late / 2
-if #free == 0 then return {'done', '', dealt} end
+if #free == 0 then return {'done', '', #drop} end
 paint(map, free, all(#free, 0))
-return {'done', announce(seq, log, last, us, ms, list('released', free)), dealt}
+return {'done', announce(seq, log, last, us, ms, list('released', free)), #drop}

@@ -26,10 +26,11 @@ var (
 func (s *Store) Spend(ctx context.Context, event string, m seatmap.Marks) (err error) {
 	defer func() { s.metrics.came("spend", err) }()
 	seats := slices.Concat(m.Seats, m.Closed)
-	users, err := s.users(ctx, event, seats, slices.Clone(m.Baskets))
+	baskets, err := s.holders(ctx, event, seats, slices.Clone(m.Baskets))
 	if err != nil {
 		return err
 	}
+	users, entries := overridden(baskets, seats)
 	keys := holdKeys(markKeys(event), event, seats)
 	for _, token := range m.Baskets {
 		keys = append(keys, seatmap.BasketKey(event, token))
@@ -37,8 +38,25 @@ func (s *Store) Spend(ctx context.Context, event string, m seatmap.Marks) (err e
 	for _, user := range users {
 		keys = append(keys, seatmap.UserKey(event, user))
 	}
-	args := areaArgs(seatArgs([]any{len(m.Seats), len(m.Closed), len(m.Baskets)}, seats), m.Areas)
+	args := seatArgs([]any{len(m.Seats), len(m.Closed), len(m.Baskets), len(entries)}, seats)
+	args = areaArgs(append(args, entries...), m.Areas)
 	return s.mark(ctx, event, spendScript, keys, args)
+}
+
+// overridden are the accounts of baskets, each once, and the entries of held
+// whose every seat is marked. Other entries end with their hold.
+func overridden(baskets []seatmap.Basket, seats []int) (users []string, entries []any) {
+	marked := make(map[int]bool, len(seats))
+	for _, i := range seats {
+		marked[i] = true
+	}
+	for _, b := range baskets {
+		users = append(users, b.User)
+		if len(b.Seats) > 0 && !slices.ContainsFunc(b.Seats, func(i int) bool { return !marked[i] }) {
+			entries = append(entries, writeSeats(b.Seats))
+		}
+	}
+	return unique(users), entries
 }
 
 // Restore takes the marks of seats away, sold and closed alike, so that they

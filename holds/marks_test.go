@@ -158,6 +158,48 @@ func TestLapseTrustsTheKeyNotItsIndex(t *testing.T) {
 	h.sound()
 }
 
+func TestLapseTellsOfEachSeatOnceThoughHoldsOverlapped(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	brief := func(name string, seats ...int) {
+		r := h.asks(name, seats...)
+		r.Terms.Hold, r.Terms.Grace = 20*time.Millisecond, 0
+		h.eventually(name+" takes", func() bool {
+			_, err := h.store.Take(t.Context(), r)
+			return err == nil
+		})
+	}
+	brief("ann", 3, 4, 5)
+	brief("bob", 3, 4)
+	h.eventually("seat 3 is free", func() bool { return h.holder(3) == "" })
+	h.takes("cid", 3)
+	h.must(h.store.Spend(t.Context(), h.event, seatmap.Marks{Seats: []int{5}}))
+	h.eventually("only cid's hold is indexed", func() bool {
+		h.must(h.store.Lapse(t.Context(), h.event))
+		return h.rdb.ZCard(t.Context(), seatmap.HeldKey(h.event)).Val() == 1
+	})
+	var released []int
+	for _, c := range h.log() {
+		released = append(released, c.Released...)
+	}
+	if !slices.Equal(released, []int{4}) || h.seatmap().At(3) != seatmap.Held {
+		t.Errorf("released %v; seat 3 is %s", released, h.seatmap().At(3))
+	}
+	h.sound()
+}
+
+func TestASoldHoldIsIndexedNoLonger(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	h.takes("ann", 3, 4)
+	h.takes("bob", 5, 6)
+	h.must(h.store.Spend(t.Context(), h.event, seatmap.Marks{Seats: []int{3, 4}, Closed: []int{5}}))
+	if got := h.rdb.ZRange(t.Context(), seatmap.HeldKey(h.event), 0, -1).Val(); !slices.Equal(got, []string{"5,6"}) {
+		t.Errorf("indexed are %q", got)
+	}
+	h.sound()
+}
+
 func TestLapseOfMoreThanOneBatch(t *testing.T) {
 	t.Parallel()
 	const seats = 2_500

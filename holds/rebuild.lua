@@ -3,7 +3,7 @@
 --
 -- KEYS[1]    seq     number of the last change, written last: until then the event is cold
 -- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
+-- KEYS[3]    held    zset: seats of a hold -> until
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6]    reset   number of the last reset

@@ -190,9 +190,10 @@ func (s *Store) stored(ctx context.Context, event, token string) (string, error)
 	return texts(values)[1], nil
 }
 
-// users reads the accounts that hold seats or had baskets, each once. A basket
-// that cannot be read is passed over: its seats count until its hold ends.
-func (s *Store) users(ctx context.Context, event string, seats []int, tokens []string) ([]string, error) {
+// holders reads the baskets that hold one of the seats, and those of tokens,
+// each once. One that cannot be read is passed over: its seats count until its
+// hold ends.
+func (s *Store) holders(ctx context.Context, event string, seats []int, tokens []string) ([]seatmap.Basket, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	for part := range slices.Chunk(seats, 1000) {
@@ -206,18 +207,19 @@ func (s *Store) users(ctx context.Context, event string, seats []int, tokens []s
 			}
 		}
 	}
-	var users []string
+	var baskets []seatmap.Basket
 	for part := range slices.Chunk(unique(tokens), 1000) {
 		keys := make([]string, len(part))
 		for k, token := range part {
 			keys[k] = seatmap.BasketKey(event, token)
 		}
-		baskets, err := s.rdb.MGet(ctx, keys...).Result()
+		values, err := s.rdb.MGet(ctx, keys...).Result()
 		if err != nil {
 			return nil, translate("spend", err)
 		}
-		for k, stored := range texts(baskets) {
-			if stored == "" {
+		for k, value := range values {
+			stored, there := value.(string)
+			if !there {
 				continue
 			}
 			b, _, err := parseBasket(event, part[k], stored)
@@ -225,10 +227,10 @@ func (s *Store) users(ctx context.Context, event string, seats []int, tokens []s
 				s.log.WarnContext(ctx, "an account's seats count until their hold ends", "err", err)
 				continue
 			}
-			users = append(users, b.User)
+			baskets = append(baskets, b)
 		}
 	}
-	return unique(users), nil
+	return baskets, nil
 }
 
 // numbers reads the number of an event's last change and of its last reset; 0

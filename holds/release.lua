@@ -2,7 +2,7 @@
 --
 -- KEYS[1]    seq     number of the last change
 -- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
+-- KEYS[3]    held    zset: seats of a hold -> until
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    basket  of this token
 -- KEYS[6]    user    index of this account
@@ -38,7 +38,8 @@ end
 
 store(basket, 'released', first, till, cap, body, 'KEEPTTL')
 many(drop, 'DEL')
-many(free, 'ZREM', held)
+if #free == #mine then redis.call('ZREM', held, table.concat(mine, ',')) end -- else it may be of a later hold
+many(free, 'ZREM', held) -- a rebuild indexes each by itself
 leave(user, old, ms, set(free))
 if #shownHeld == 0 then return {'done', ''} end
 paint(map, shownHeld, all(#shownHeld, 0))

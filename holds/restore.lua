@@ -3,7 +3,7 @@
 --
 -- KEYS[1]    seq     number of the last change
 -- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
+-- KEYS[3]    held    zset: seats of a hold -> until
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6..]  hold of each seat

@@ -3,18 +3,18 @@
 --
 -- KEYS[1]    seq     number of the last change
 -- KEYS[2]    map     the map as announced
--- KEYS[3]    held    zset: seat -> until
+-- KEYS[3]    held    zset: seats of a hold -> until
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6..]  hold of each seat sold, then of each closed, then the baskets that
 --            became sold, then the index of every account that held one of the seats
--- ARGV[1..3] how many sold, closed, baskets
--- ARGV[4..]  each seat sold, each closed, then area and places left of each area
+-- ARGV[1..4] how many sold, closed, baskets, entries of held
+-- ARGV[5..]  each seat sold, each closed, each entry whose seats are all of these, then area and places left of each area
 -- Returns    {done, change}: change is empty when nothing differed
 --            {cold}: nothing changed
 
 local seq, map, held, log, areas = unpack(KEYS, 1, 5)
-local sold, closed, baskets = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0
+local sold, closed, baskets, entries = ARGV[1] + 0, ARGV[2] + 0, ARGV[3] + 0, ARGV[4] + 0
 local count = sold + closed
 
 local last = redis.call('GET', seq)
@@ -22,7 +22,7 @@ if not last then return {'cold'} end
 
 local us, ms = clock()
 local seats = {}
-for k = 1, count do seats[k] = ARGV[k + 3] end
+for k = 1, count do seats[k] = ARGV[k + 4] end
 local holders, states = values(6, 5 + count), shown(map, seats)
 local mark, changed, colours, booked, shut = {}, {}, {}, {}, {}
 for k = 1, count do
@@ -38,11 +38,14 @@ for k = 1, count do
     part[#part + 1] = seats[k]
   end
 end
-local left, places = recount(areas, count + 4)
+local whole = {}
+for k = 1, entries do whole[k] = ARGV[count + k + 4] end
+local left, places = recount(areas, count + entries + 5)
 local stored, indexes = values(6 + count, 5 + count + baskets), values(6 + count + baskets, #KEYS)
 
 many(mark, 'MSET')
 many(seats, 'ZREM', held)
+many(whole, 'ZREM', held)
 for k = 1, baskets do
   local state, first, till, cap, body = opened(stored[k])
   if state then store(KEYS[5 + count + k], 'sold', first, till, cap, body, 'KEEPTTL') end

@@ -5,15 +5,14 @@
 -- KEYS[3]    user    index of this account: see account.lua
 -- KEYS[4..]  hold of each seat, then
 --            map     the map as announced
---            held    zset: seat -> until
+--            held    zset: seats of a hold -> until
 --            log     stream of changes
 --            areas   hash: places left; only when places are asked for
 -- ARGV[1]    body of the basket
 -- ARGV[2]    what else only a take that is granted needs, in MessagePack, since a refusal
 --            costs less for every argument less: token, how long to hold, how long at
 --            most and how long to remember the basket, in ms, seats the account may
---            hold, seats with commas between, an array of 0 and seat in turn, and the
---            words that BITFIELD is told
+--            hold, seats with commas between, and the words that BITFIELD is told
 -- ARGV[3]    places by area as JSON; only when some are asked for
 -- Returns    {held, change, first}: change is empty when no seat was asked for
 --            {there, now in ms, basket}: the token has one, nothing changed
@@ -43,7 +42,7 @@ if places then
   end
 end
 
-local rest, token, hold, most, memory, limit, seats, each = cmsgpack.unpack_limit(ARGV[2], 7, 0)
+local rest, token, hold, most, memory, limit, seats = cmsgpack.unpack_limit(ARGV[2], 6, 0)
 local us, ms = clock()
 local till, cap = string.format('%d', ms + hold), string.format('%d', ms + most)
 local change, latest, mine = '', till, till .. ':' .. seats
@@ -59,12 +58,11 @@ elseif count > limit then
 end
 
 if count > 0 then
-  for k = 1, 2 * count, 2 do each[k] = till end
   redis.call('BITFIELD', KEYS[tail], select(2, cmsgpack.unpack_limit(ARGV[2], 4 * count, rest)))
   for k = 4, tail - 1 do
     redis.call('SET', KEYS[k], token, 'PXAT', till)
   end
-  redis.call('ZADD', KEYS[tail + 1], unpack(each))
+  redis.call('ZADD', KEYS[tail + 1], till, seats)
   redis.call('SET', user, mine, 'PXAT', latest)
   change = announce(seq, KEYS[tail + 2], last, us, ms,
     ',"reserved":[' .. seats .. '],"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"')

@@ -23,7 +23,8 @@ func MapKey(event string) string { return "map:{" + event + "}" }
 // AreasKey is a hash: area → places left.
 func AreasKey(event string) string { return "areas:{" + event + "}" }
 
-// HeldKey is a sorted set: seat → Unix milliseconds at which its hold ends.
+// HeldKey is a sorted set: seats of a hold, with commas between → Unix
+// milliseconds at which it ends.
 func HeldKey(event string) string { return "held:{" + event + "}" }
 
 // BasketKey is a string: what a booking token holds, see Basket.
