@@ -1,11 +1,17 @@
 package seatmap
 
+import "sync"
+
 // Index finds the parts of a chart by name. Building one walks the whole
 // chart, so build it once per chart; it is read-only and shared.
 type Index struct {
 	seats []SeatRef // by I; a hole in the index space has no Seat
 	ids   map[string]int
 	areas map[string]*Area
+
+	chart   *Chart
+	once    sync.Once
+	seating *Seating // made by the first who asks
 }
 
 // SeatRef is one seat and where it stands.
@@ -22,6 +28,7 @@ func (c *Chart) Index() *Index {
 		seats: make([]SeatRef, c.Seats),
 		ids:   make(map[string]int, c.Seats),
 		areas: make(map[string]*Area, len(c.Areas)),
+		chart: c,
 	}
 	c.Each(func(section *Section, row *Row, seat *Seat) {
 		x.seats[seat.I] = SeatRef{Section: section, Row: row, Seat: seat}
