@@ -100,8 +100,8 @@ const fetchTimeout = 2 * time.Second
 func (h *Hub) snapshot(c *cursor, s *session) (*frame, uint64, error) {
 	r := c.room
 	last, epoch := r.position()
-	if c.turn == 0 {
-		c.need = last // of now: while it is fetched the topic goes on, and the ring has that
+	if c.turn == 0 && (c.wait == nil || c.need < c.n) {
+		c.need = last // while it is fetched the topic goes on, and the ring has that
 	}
 	f, start, err := r.shots.ask(epoch, c.need, &c.turn, s)
 	if start {

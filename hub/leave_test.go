@@ -1,8 +1,10 @@
 package hub_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -165,20 +167,29 @@ func TestAClientIsToldWhyItIsClosedThoughItIsTalking(t *testing.T) {
 		if told, is := end.(closed); !is || told.code != hub.CloseDrain {
 			t.Fatalf("ended with %v", end)
 		}
+		_ = c.conn.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+		if err := c.ending(); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("it had no time to answer: %v", err)
+		}
+		_ = c.conn.SetReadDeadline(time.Now().Add(600 * time.Millisecond))
 		c.write(masked(0x88, "\x0f\xa0"))
-		for {
-			if _, _, err := c.frame(); err != nil { // the other engine may answer before it ends
-				if err != io.EOF {
-					t.Errorf("the connection ended with %v", err)
-				}
-				break
-			}
+		if err := c.ending(); err != io.EOF {
+			t.Errorf("once it had answered the connection ended with %v", err)
 		}
 		if err := <-drained; err != nil {
 			t.Error(err)
 		}
 		n.forgotten()
 	})
+}
+
+// ending reads what still comes, as pongs, and returns how the connection ends.
+func (c *viewer) ending() error {
+	for {
+		if _, _, err := c.frame(); err != nil {
+			return err
+		}
+	}
 }
 
 func TestPingsCountAsMessages(t *testing.T) {
@@ -205,6 +216,7 @@ func TestASocketEndsInTimeThoughItsClientDoesNotAnswer(t *testing.T) {
 		if _, err := c.in.ReadByte(); err != io.EOF {
 			t.Errorf("then %v, want the connection's end", err)
 		}
+		n.stop()
 		if took := time.Since(before); took > 3*time.Second {
 			t.Errorf("the connection lived on for %v", took)
 		}

@@ -511,6 +511,50 @@ func TestASecondFallOffTheRingWithoutCatchingUpIsSlow(t *testing.T) {
 	})
 }
 
+// A source that lags is behind whatever is asked of it, but reaches what the
+// topic was at when it was asked first.
+func TestASourceThatLagsLetsASessionJoin(t *testing.T) {
+	src := &state{n: 10}
+	src.lag = func() int64 { return 6 }
+	machine(t, Options{Source: src, Patience: 2 * time.Second}, func(t *testing.T, b *bench) {
+		src.step(b.hub, 1, 0)
+		_, k := b.sit(sse, 0)
+		for range 40 {
+			b.pass(50 * time.Millisecond)
+			src.step(b.hub, 1, 0)
+		}
+		b.pass(time.Millisecond)
+		if have := forward(t, 0, k.got); have != src.n {
+			t.Errorf("at %d of %d, ended: %v %v", have, src.n, k.ended, k.code)
+		}
+	})
+}
+
+// A client comes from a node that is a little ahead.
+func TestANumberThisNodeHasNotHeardOfYetIsWaitedFor(t *testing.T) {
+	src := &state{n: 10}
+	machine(t, Options{Source: src, Patience: 2 * time.Second}, func(t *testing.T, b *bench) {
+		src.step(b.hub, 1, 0)
+		b.sit(sse, 0)
+		b.pass(time.Millisecond)
+		_, k := b.sit(sse, 14)
+		b.pass(time.Second)
+		if len(k.got) != 1 {
+			t.Fatalf("got %v before this node knows the number", k.got)
+		}
+		if src.asked > 2 {
+			t.Errorf("the source was asked %d times though nothing had changed", src.asked)
+		}
+		src.step(b.hub, 3, 0)
+		b.pass(500 * time.Millisecond)
+		src.step(b.hub, 1, 0)
+		b.pass(time.Millisecond)
+		if have := forward(t, 14, k.got); have != 15 || k.got[1].event != eventSnapshot {
+			t.Errorf("got %v, want the state at its number, and what follows", k.got)
+		}
+	})
+}
+
 func TestAStopBeforeAnyEngineHasTheSessionCounts(t *testing.T) {
 	machine(t, Options{Source: &state{n: 1}}, func(t *testing.T, b *bench) {
 		s := b.hub.newSession(b.hub.metrics.kind(sse, portable), "", ask{topic: "t", sub: true, data: []byte("{}")})

@@ -171,9 +171,6 @@ func (w *quietWire) give(b []byte) error {
 }
 
 func (w *quietWire) giveLocked(b []byte) error {
-	if w.broken != nil {
-		return w.broken
-	}
 	if len(w.tail) > 0 {
 		w.tail = append(slices.Clip(w.tail), b...)
 		return nil

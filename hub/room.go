@@ -43,7 +43,7 @@ type cursor struct {
 	epoch   uint64
 	noticed uint64
 	turn    uint64    // the fetch it waits for, when owed; see flight
-	need    int64     // the number that fetch must reach
+	need    int64     // the number a snapshot must reach
 	wait    *patience // while no snapshot would do
 	slot    int32     // where its group has it, if it is in one
 	fell    uint8     // times it fell off the ring since it last caught up
@@ -191,7 +191,7 @@ func (r *room) followLocked(c *cursor) (due, *frame) {
 
 func (c *cursor) restart(epoch uint64) {
 	c.epoch = epoch
-	c.n, c.owed, c.claimed, c.fell, c.turn = 0, true, false, 0, 0
+	c.n, c.owed, c.claimed, c.fell, c.turn, c.wait = 0, true, false, 0, 0, nil
 }
 
 // accept takes a snapshot the cursor is owed, unless it would go back in time.

@@ -158,6 +158,40 @@ func TestAFrameThatComesDuringAWalkHasAWalkOfItsOwn(t *testing.T) {
 	})
 }
 
+func TestAWordThatComesDuringAWalkReachesThoseWhoWerePassed(t *testing.T) {
+	for name, c := range map[string]struct {
+		say   func(h *Hub)
+		heard int // by all together: who was not passed yet hears only what is newest
+	}{
+		eventDegraded: {func(h *Hub) { h.Degrade("t", "redis", "/poll") }, 3 * stride},
+		eventReset:    {func(h *Hub) { h.Reset("t", 2, []byte("{}")) }, 2 * stride},
+	} {
+		pews(t, Options{Source: &state{n: 2}}, func(t *testing.T, b *bench, p *pew) {
+			var ks []*tank
+			for range 2 * stride {
+				_, k := b.sit(sse, 0)
+				ks = append(ks, k)
+			}
+			b.run()
+			b.hub.Degrade("t", "nats", "/poll")
+			p.shard.work()
+			c.say(b.hub)
+			b.run()
+			heard := 0
+			for _, k := range ks {
+				for _, got := range k.got {
+					if got.event == name {
+						heard++
+					}
+				}
+			}
+			if heard != c.heard {
+				t.Errorf("%s was heard %d times, want %d", name, heard, c.heard)
+			}
+		})
+	}
+}
+
 func TestAFanOutEndsThoughEverybodyLeavesMeanwhile(t *testing.T) {
 	src := &state{n: 1}
 	pews(t, Options{Source: src}, func(t *testing.T, b *bench, p *pew) {
