@@ -216,7 +216,7 @@ func TestADemoResumesItsSaleAfterAnyEnd(t *testing.T) {
 			return d.metric(fmt.Sprintf(`holds_total{outcome="ok",verb=%q}`, verb)) > 0
 		})
 	}
-	eventually(t, 10*time.Second, "the crowd watches", func() bool { return d.metric(`hub_sessions{engine="portable",transport="sse"}`) == 40 })
+	eventually(t, 10*time.Second, "the crowd watches", func() bool { return d.metric(`hub_sessions{engine="parked",transport="sse"}`) == 40 })
 	d.interrupt()
 	noneLeft(t, dir)
 	if said := d.stderr.String(); said != "" {
