@@ -80,30 +80,43 @@ func sockets(t *testing.T, claim func(t *testing.T, n *node, src *truth)) {
 }
 
 // Pongs are the library's and frames are the hub's: neither ever lands in the
-// middle of the other.
+// middle of the other, nor what is kept for one client in what is kept for
+// another that stands in the same frame.
 func TestPongsNeverBreakAFrameThatIsHalfWritten(t *testing.T) {
 	sockets(t, func(t *testing.T, n *node, src *truth) {
-		c := n.viewed(view{transport: "ws", window: 8 << 10})
-		c.expect("hello", "snapshot#1")
-		var pongs []string
-		c.pong = func(body string) { pongs = append(pongs, body) }
+		clients := map[string]*viewer{}
+		for _, name := range []string{"a", "b", "long"} {
+			clients[name] = n.viewed(view{transport: "ws", window: 8 << 10})
+			clients[name].expect("hello", "snapshot#1")
+		}
+		ping := func(name string, i int) string {
+			if name == "long" {
+				name += strings.Repeat(".", 100)
+			}
+			return fmt.Sprintf("%s%03d", name, i) // the short ones fit behind the frame in its own memory
+		}
 		for i := range 30 {
 			src.big(n, 20_000)
-			c.write(masked(0x89, fmt.Sprintf("%d%s", i, strings.Repeat(".", 100))))
-		}
-		for have := int64(1); have < 31 || len(pongs) < 30; {
-			e, err := c.nextOrPong(func() bool { return have == 31 && len(pongs) == 30 })
-			if err != nil {
-				t.Fatalf("%v at %d with %d pongs", err, have, len(pongs))
+			for name, c := range clients {
+				c.write(masked(0x89, ping(name, i)))
 			}
-			if e.Event == "" {
-				break
-			}
-			have = readable(t, e, have)
 		}
-		for i, body := range pongs {
-			if body != fmt.Sprintf("%d%s", i, strings.Repeat(".", 100)) {
-				t.Fatalf("pong %d is %q", i, body)
+		for name, c := range clients {
+			pongs := 0
+			c.pong = func(body string) {
+				if body != ping(name, pongs) {
+					t.Fatalf("pong %d of %s is %q", pongs, name, body)
+				}
+				pongs++
+			}
+			for have := int64(1); have < 31 || pongs < 30; {
+				e, err := c.nextOrPong(func() bool { return have == 31 && pongs == 30 })
+				if err != nil {
+					t.Fatalf("%v at %d with %d pongs", err, have, pongs)
+				}
+				if e.Event != "" {
+					have = readable(t, e, have)
+				}
 			}
 		}
 	})
@@ -130,6 +143,34 @@ func (c *viewer) nextOrPong(enough func() bool) (event, error) {
 			return e, nil
 		}
 	}
+}
+
+func TestPongsAreKeptForAClientThatDoesNotRead(t *testing.T) {
+	engines(t, func(t *testing.T, o hub.Options) {
+		o.Source, o.Limits.Messages = &truth{n: 1}, -1
+		n := serve(t, o)
+		c := n.viewed(view{transport: "ws", window: 4 << 10})
+		c.expect("hello", "snapshot#1")
+		const pings = 3000
+		ping := func(i int) string { return fmt.Sprintf("%04d%s", i, strings.Repeat(".", i%100)) }
+		wrote := make(chan struct{})
+		go func() { // the other engine reads no more while it cannot write
+			defer close(wrote)
+			for i := range pings {
+				c.write(masked(0x89, ping(i)))
+			}
+		}()
+		if !o.Portable {
+			<-wrote
+			eventually(t, "it is behind", func() bool { return n.metric("hub_sessions_behind") == 1 })
+		}
+		for i := range pings {
+			if op, body, err := c.frame(); err != nil || op != 0x8a || string(body) != ping(i) {
+				t.Fatalf("pong %d: %x %q %v", i, op, body, err)
+			}
+		}
+		<-wrote
+	})
 }
 
 func TestAClientThatClosesIsAnswered(t *testing.T) {

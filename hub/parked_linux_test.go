@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -223,4 +224,71 @@ func TestEveryFanOutEnds(t *testing.T) {
 	}
 	close(quit)
 	going.Wait()
+}
+
+// Without a descriptor to spare a stream is told when to come back, and once
+// there are some the next is served.
+func TestAStreamThatCannotBeParkedIsToldWhenToComeBack(t *testing.T) {
+	src := &truth{n: 1}
+	n := serve(t, hub.Options{Source: src})
+	on := n.viewed(view{transport: "sse"})
+	on.expect("hello", "snapshot#1")
+	conn, err := net.Dial("tcp", strings.TrimPrefix(n.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	accepted := func(path string) string { // an answer over the connection that is open
+		if _, err := io.WriteString(conn, "GET "+path+" HTTP/1.1\r\nHost: hub\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second))
+		b := make([]byte, 4096)
+		k, err := conn.Read(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b[:k])
+	}
+	accepted("/nowhere") // the server has accepted it
+	restore := exhaust(t)
+	answer := accepted("/live")
+	restore()
+	if !strings.HasPrefix(answer, "HTTP/1.1 200 OK\r\n") || !strings.Contains(answer, "\r\n\r\nretry: ") {
+		t.Errorf("answered %q, want when to come back", answer)
+	}
+	src.step(n.Hub, 1)
+	on.expect("delta#2")
+	n.viewed(view{transport: "sse"}).expect("hello", "snapshot#2")
+	eventually(t, "the other is forgotten", func() bool { return n.metric("hub_sessions") == 2 })
+}
+
+// exhaust takes every descriptor there is, until restore gives them back.
+func exhaust(t *testing.T) (restore func()) {
+	t.Helper()
+	var was syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+		t.Fatal(err)
+	}
+	few := was
+	few.Cur = uint64(descriptors(t) + 64)
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
+		t.Fatal(err)
+	}
+	var taken []*os.File
+	for {
+		f, err := os.Open(os.DevNull)
+		if err != nil {
+			break
+		}
+		taken = append(taken, f)
+	}
+	return func() {
+		for _, f := range taken {
+			_ = f.Close()
+		}
+		if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was); err != nil {
+			t.Error(err)
+		}
+	}
 }

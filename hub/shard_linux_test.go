@@ -264,8 +264,10 @@ func TestABigTopicDoesNotStarveASmallOne(t *testing.T) {
 		b.run()
 		other := &state{n: 1}
 		for range 5 {
-			src.next(b.hub, "t")
-			p.shard.work()
+			big := src.next(b.hub, "t")
+			if p.shard.work(); isClosed(big) {
+				t.Fatal("one turn walks everybody")
+			}
 			before := len(k.got)
 			small := other.next(b.hub, "small")
 			for turns := 0; len(k.got) == before; turns++ {
