@@ -44,13 +44,17 @@ func Run(ctx context.Context, o Options) (err error) {
 	}
 	say(o.Err, "starting private Redis, Postgres and NATS, and putting 60,000 seats on sale\n")
 	if b.house, err = peers.OpenHouse(ctx, peers.HouseOptions{Dir: b.dir, Program: o.Program}); err != nil {
-		return err
+		return unlessInterrupted(ctx, err)
 	}
 	defer func() { err = errors.Join(err, b.house.Close()) }()
 	if b.changes, err = peers.NewChanges(b.house.Chart, o.size()); err != nil {
 		return err
 	}
-	err = b.measure(ctx)
+	return unlessInterrupted(ctx, b.measure(ctx))
+}
+
+// unlessInterrupted is err, which says little when it comes of an interruption.
+func unlessInterrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted: everything was stopped")
 	}

@@ -51,13 +51,17 @@ func (b *bench) printRatios(servers []string, got results) {
 		p, _ := ratios(each(got[peers.Seatcast], p99), each(got[name], p99))
 		m, ok := ratios(each(got[peers.Seatcast], rss), each(got[name], rss))
 		memory := "-"
-		if ok {
+		if ok && median(each(got[name], rss)) > hardlyAny {
 			memory = m.String()
 		}
 		say(w, "seatcast / %s\tCPU %s\tp99 %s\tRSS %s\n", name, c, p, memory)
 	}
 	_ = w.Flush() // a terminal that has gone
 }
+
+// hardlyAny is the memory of a session, in bytes, that nothing is compared
+// with: raw keeps a number a session, in memory it has from the start.
+const hardlyAny = 256
 
 func (r ratio) String() string { return fmt.Sprintf("%.2f (%.2f to %.2f)", r.mid, r.min, r.max) }
 

@@ -17,10 +17,12 @@ import (
 // nchanModules are where Debian and others put the module.
 var nchanModules = []string{"/usr/lib/nginx/modules/ngx_nchan_module.so", "/usr/lib64/nginx/modules/ngx_nchan_module.so"}
 
-// nchanConfig is one worker that pushes one channel. Ten messages are kept, so
+// nchanConfig is one worker, which is its own master so that it ends when we do,
+// and pushes one channel. Ten messages are kept, so
 // that a reader who is a moment behind misses nothing.
 const nchanConfig = `load_module %[1]s;
 daemon off;
+master_process off;
 user %[2]s;
 worker_processes 1;
 worker_rlimit_nofile 20000;

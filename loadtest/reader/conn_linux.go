@@ -143,13 +143,6 @@ func (t *Target) request(have int64) []byte {
 	return []byte(b.String())
 }
 
-// Key is what every WebSocket handshake of a reader asks with, and Accept the
-// answer to it.
-const (
-	Key    = "dGhlIHNhbXBsZSBub25jZQ=="
-	Accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
-)
-
 // read reads once: what is left is told again.
 func (l *loop) read(c *conn) {
 	n, errno := rawRead(c.fd, l.buf)

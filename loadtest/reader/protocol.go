@@ -12,6 +12,13 @@ type Target struct {
 	Numbered    bool   `json:"numbered"`  // a server of ours: snapshots, ids, resume
 }
 
+// Key is what every WebSocket handshake of a reader asks with, and Accept the
+// answer to it.
+const (
+	Key    = "dGhlIHNhbXBsZSBub25jZQ=="
+	Accept = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+)
+
 // Ready says when a session counts as connected.
 type Ready string
 

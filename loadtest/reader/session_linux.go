@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// unknown is the progress of a session that joined while changes were published:
-// which of them its first map holds is not known.
-const unknown = -2
-
 // session is what a reader remembers beyond one connection.
 type session struct {
 	have     int64  // the number it holds

@@ -24,6 +24,10 @@ type tally struct {
 	took     *hdrhistogram.Histogram
 }
 
+// unknown is the progress of a session that joined while changes were published:
+// which of them its first map holds is not known.
+const unknown = -2
+
 // Latencies are kept in microseconds, up to two minutes, to three digits.
 const longest = 120_000_000
 
