@@ -24,7 +24,7 @@ type FeedOptions struct {
 
 	Tick   time.Duration // least time between two deltas of an event; 100 ms
 	Wait   time.Duration // how long an early change waits for the one before; 50 ms
-	Silent time.Duration // between two looks at the numbers of hot events; 1 s
+	Silent time.Duration // between two looks at the numbers of hot events; 500 ms
 	Drift  time.Duration // between two comparisons with a snapshot; 30 s
 }
 
@@ -41,7 +41,7 @@ type Feed struct {
 func NewFeed(o FeedOptions) *Feed {
 	o.Tick = cmp.Or(o.Tick, 100*time.Millisecond)
 	o.Wait = cmp.Or(o.Wait, 50*time.Millisecond)
-	o.Silent = cmp.Or(o.Silent, time.Second)
+	o.Silent = cmp.Or(o.Silent, 500*time.Millisecond)
 	o.Drift = cmp.Or(o.Drift, 30*time.Second)
 	return &Feed{o: o, followers: make(map[string]*follower), changed: make(chan struct{})}
 }
@@ -49,9 +49,13 @@ func NewFeed(o FeedOptions) *Feed {
 // hotEvery is how soon a new hot event is followed.
 const hotEvery = 250 * time.Millisecond
 
-// Run follows hot events and tells b, until ctx ends. It returns when all it
-// started has ended.
+// Run follows hot events and tells b, until ctx ends. Without b nobody watches
+// here, and the projections are for those who ask this process. It returns when
+// all it started has ended.
 func (f *Feed) Run(ctx context.Context, b Broadcaster) error {
+	if b == nil {
+		b = nobody{}
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return f.followHot(ctx, g, b) })
 	g.Go(func() error { return f.watchSilence(ctx, b) })
@@ -156,23 +160,23 @@ func (f *Feed) watchSilence(ctx context.Context, b Broadcaster) error {
 }
 
 // degradedAfter is how many looks in a row must fail before watchers are told.
-const degradedAfter = 2
+const degradedAfter = 3
 
 // look asks for all numbers at once and gives each follower its own. What each
 // had before is noted first: only a number below that is a fork.
 func (f *Feed) look(ctx context.Context) error {
-	before := make(map[*follower]sighting)
+	before, asked := make(map[*follower]sighting), time.Now()
 	var events []string
 	for _, one := range f.all() {
 		if n, era, ok := one.position(); ok {
-			before[one] = sighting{before: n, era: era}
+			before[one] = sighting{asked: asked, before: n, era: era}
 			events = append(events, one.event)
 		}
 	}
 	if len(events) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, f.o.Silent)
+	ctx, cancel := context.WithTimeout(ctx, 2*f.o.Silent)
 	defer cancel()
 	numbers, err := f.o.Maps.Numbers(ctx, events)
 	if err != nil {
@@ -277,14 +281,12 @@ func (f *Feed) Hello(ctx context.Context, topic string) ([]byte, error) {
 // projected is the follower of a hot event that has a projection, or nil; sure
 // says that Redis was where the projection is a moment ago.
 func (f *Feed) projected(sale *seatmap.Sale) (one *follower, sure bool) {
-	f.mu.Lock()
-	one = f.followers[sale.Event]
-	f.mu.Unlock()
+	one = f.follower(sale.Event)
 	if one == nil || !sale.Hot {
 		return nil, false
 	}
 	if _, _, loaded := one.position(); !loaded {
 		return nil, false
 	}
-	return one, time.Since(one.confirmedAt()) < 3*f.o.Silent
+	return one, one.sure()
 }

@@ -21,20 +21,22 @@ type follower struct {
 	log   *slog.Logger
 
 	cancel context.CancelFunc
-	heard  chan seatmap.Change // 4096: what a busy sale says while a snapshot is read
-	seen   chan sighting       // 1: only the last look counts
-	loaded chan struct{}       // closed when there is a projection
+	heard  chan heardChange // 4096: what a busy sale says while a snapshot is read
+	seen   chan sighting    // 1: only the last look counts
+	loaded chan struct{}    // closed when there is a projection
 
 	mu        sync.Mutex
 	p         projection
 	sale      *seatmap.Sale
 	shown     *view     // of p as it is, or nil
-	confirmed time.Time // when Redis last said that p.N is where it is
+	confirmed time.Time // when Redis certainly was not past p.N
+	doubted   bool      // ours is of a history that was lost, and is not mended yet
 	era       int       // restarts so far: what was seen before one says nothing after it
 
 	gap     *time.Timer // runs while waiting
 	waiting bool        // for what lies between what we have and what we know of
-	known   int64       // a number Redis has been at
+	known   int64       // a number Redis has been at,
+	knownAt time.Time   // when it was asked
 
 	tick   *time.Timer     // runs while a delta waits for its time
 	next   time.Time       // before which no delta goes out
@@ -43,15 +45,16 @@ type follower struct {
 
 // sighting is an event's number as Redis says it; now is 0 when cold.
 type sighting struct {
-	before int64 // what the projection had when Redis was asked
-	era    int   // in which it was
+	asked  time.Time // just before Redis was
+	before int64     // what the projection had then
+	era    int       // in which it was
 	now    int64
 	sale   *seatmap.Sale // nil when it could not be had
 }
 
 func newFollower(o *FeedOptions, event string, to Broadcaster) *follower {
 	return &follower{o: o, event: event, topic: seatmap.Topic(event), to: to, log: o.Log.With("event", event),
-		heard: make(chan seatmap.Change, 4096), seen: make(chan sighting, 1), loaded: make(chan struct{})}
+		heard: make(chan heardChange, 4096), seen: make(chan sighting, 1), loaded: make(chan struct{})}
 }
 
 // run follows the event until ctx ends.
@@ -78,7 +81,10 @@ func (f *follower) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case c := <-f.heard:
-			_, followed := f.take(ctx, c)
+			v, followed := f.take(ctx, c)
+			if v == applied {
+				f.confirm(c.at) // a change lost before it would have shown as a gap
+			}
 			f.o.Metrics.reordered.Add(float64(followed))
 		case s := <-f.seen:
 			f.judge(ctx, s)
@@ -104,7 +110,7 @@ func stopped() *time.Timer {
 // fit is a gap, and gaps are repaired.
 func (f *follower) hear(c seatmap.Change) {
 	select {
-	case f.heard <- c:
+	case f.heard <- heardChange{c, time.Now()}:
 	default:
 		f.o.Metrics.missed.WithLabelValues("behind").Inc()
 	}
@@ -146,6 +152,7 @@ func (f *follower) begin(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	asked := time.Now()
 	s, err := f.o.Maps.Snapshot(ctx, f.event)
 	if err != nil {
 		return err
@@ -155,13 +162,13 @@ func (f *follower) begin(ctx context.Context) error {
 	f.sale = sale
 	s.fit(sale.Chart.Seats)
 	f.p.restart(s)
-	f.confirmed = time.Now()
+	f.confirmLocked(asked)
 	return nil
 }
 
 // take handles a change that was heard or read; followed counts those that had
 // come early and now followed it.
-func (f *follower) take(ctx context.Context, c seatmap.Change) (v verdict, followed int) {
+func (f *follower) take(ctx context.Context, c heardChange) (v verdict, followed int) {
 	f.mu.Lock()
 	v, followed = f.p.take(c)
 	if v == applied {
@@ -205,10 +212,10 @@ func (f *follower) judge(ctx context.Context, s sighting) {
 		f.log.WarnContext(ctx, "fork: the event's number is below mine", "n", s.now, "mine", s.before)
 		f.rebuild(ctx, "fork")
 	case s.now > mine:
-		f.known = s.now
+		f.known, f.knownAt = s.now, s.asked
 		f.await("number")
 	default:
-		f.confirm()
+		f.confirm(s.asked)
 	}
 	f.adoptSale(ctx, s.sale)
 }
@@ -233,13 +240,14 @@ func (f *follower) repair(ctx context.Context) {
 	f.waiting = false
 	mine, _, _ := f.position()
 	if f.known <= mine && len(f.p.early) == 0 {
-		f.confirm()
+		f.confirm(f.knownAt)
 		return
 	}
+	asked := time.Now()
 	changes, err := f.o.Maps.Since(ctx, f.event, mine)
 	switch {
 	case err == nil:
-		f.replay(ctx, changes)
+		f.replay(ctx, changes, asked)
 	case errors.Is(err, ErrTrimmed):
 		f.jump(ctx)
 	case errors.Is(err, ErrFork), errors.Is(err, ErrCold):
@@ -250,11 +258,11 @@ func (f *follower) repair(ctx context.Context) {
 	}
 }
 
-// replay takes what the log says follows. What waited and is not among it
-// follows nothing that ever will come.
-func (f *follower) replay(ctx context.Context, changes []seatmap.Change) {
+// replay takes what the log, asked then, says follows. What waited and is not
+// among it follows nothing that ever will come.
+func (f *follower) replay(ctx context.Context, changes []seatmap.Change, asked time.Time) {
 	for _, c := range changes {
-		if v, _ := f.take(ctx, c); v == early {
+		if v, _ := f.take(ctx, heardChange{c, asked}); v == early {
 			f.jump(ctx)
 			return
 		}
@@ -263,12 +271,13 @@ func (f *follower) replay(ctx context.Context, changes []seatmap.Change) {
 	if len(changes) > 0 {
 		f.o.Metrics.repaired.WithLabelValues("log").Inc()
 	}
-	f.confirm()
+	f.confirm(asked)
 }
 
 // jump closes a gap that the log does not reach over: the difference between
 // two states is told as one delta.
 func (f *follower) jump(ctx context.Context) {
+	asked := time.Now()
 	s, err := f.read(ctx)
 	if err != nil {
 		f.log.WarnContext(ctx, "gap not repaired yet", "err", err)
@@ -280,7 +289,8 @@ func (f *follower) jump(ctx context.Context) {
 	}
 	f.mu.Lock()
 	f.p.jump(s, time.Now().UnixMilli(), f.confirmed.UnixMilli())
-	f.shown, f.confirmed = nil, time.Now()
+	f.shown = nil
+	f.confirmLocked(asked)
 	f.mu.Unlock()
 	f.o.Metrics.repaired.WithLabelValues("snapshot").Inc()
 }
@@ -289,6 +299,7 @@ func (f *follower) jump(ctx context.Context) {
 // and starts over.
 func (f *follower) rebuild(ctx context.Context, why string) {
 	mine, _, _ := f.position()
+	f.doubt()
 	if err := f.o.Maps.rebuilder.Rebuild(ctx, f.event, mine); err != nil {
 		if ctx.Err() == nil {
 			f.log.ErrorContext(ctx, "rebuild failed; it is tried again", "position", mine, "err", err)
@@ -300,6 +311,7 @@ func (f *follower) rebuild(ctx context.Context, why string) {
 
 // restart takes a snapshot of atLeast and has every watcher start over from it.
 func (f *follower) restart(ctx context.Context, atLeast int64, why string) {
+	asked := time.Now()
 	s, err := f.read(ctx)
 	if err == nil && s.N < atLeast {
 		err = fmt.Errorf("snapshot %d is below %d", s.N, atLeast)
@@ -313,7 +325,8 @@ func (f *follower) restart(ctx context.Context, atLeast int64, why string) {
 	f.mu.Lock()
 	f.p.restart(s)
 	f.era++
-	f.shown, f.confirmed = nil, time.Now()
+	f.shown = nil
+	f.confirmLocked(asked)
 	f.mu.Unlock()
 	f.announce(why)
 }

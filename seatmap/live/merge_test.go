@@ -91,7 +91,7 @@ func TestProjectionJudgesAChangeByTheOneBefore(t *testing.T) {
 		{seatmap.Change{N: 15, Prev: 13}, forked, 0},
 		{seatmap.Change{N: 30, Prev: 2, Reset: true}, resets, 0},
 	} {
-		if v, followed := p.take(c.c); v != c.v || followed != c.followed {
+		if v, followed := p.take(heardChange{Change: c.c}); v != c.v || followed != c.followed {
 			t.Errorf("%d after %d: verdict %d, %d followed; want %d, %d", c.c.N, c.c.Prev, v, followed, c.v, c.followed)
 		}
 	}
@@ -105,7 +105,7 @@ func TestProjectionRemembersItsLastChanges(t *testing.T) {
 	p.restart(State{N: 1, Map: seatmap.NewMap(8), Areas: map[string]int{}})
 	var early []seatmap.Change
 	for n := int64(2); n <= 5*maxRecent; n++ {
-		p.take(seatmap.Change{N: n, Prev: n - 1})
+		p.take(heardChange{Change: seatmap.Change{N: n, Prev: n - 1}})
 		if n == 2*maxRecent {
 			early, _ = p.since(n - 10)
 		}

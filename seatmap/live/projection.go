@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"seatcast/seatmap"
 )
@@ -12,11 +13,18 @@ import (
 // It reads no clock and does no I/O.
 type projection struct {
 	State
-	early   map[int64]seatmap.Change // changes that came before their time, by the number they follow
-	pending merge                    // applied, not yet published
-	recent  []seatmap.Change         // applied last, each following the one before; ends at N
-	check   *State                   // a snapshot to be compared with when its number is reached
-	drifted bool                     // a comparison failed; the projection has been mended since
+	holders holders               // of the seats held, as far as was heard
+	early   map[int64]heardChange // changes that came before their time, by the number they follow
+	pending merge                 // applied, not yet published
+	recent  []seatmap.Change      // applied last, each following the one before; ends at N
+	check   *State                // a snapshot to be compared with when its number is reached
+	drifted bool                  // a comparison failed; the projection has been mended since
+}
+
+// heardChange is a change and when this node heard of it.
+type heardChange struct {
+	seatmap.Change
+	at time.Time
 }
 
 // verdict is what became of a change.
@@ -39,7 +47,7 @@ const maxRecent = 1024
 
 // take applies a change if it is next. followed counts the early ones whose
 // time has come with it.
-func (p *projection) take(c seatmap.Change) (v verdict, followed int) {
+func (p *projection) take(c heardChange) (v verdict, followed int) {
 	switch {
 	case c.N <= p.N:
 		return known, 0
@@ -67,12 +75,13 @@ func (p *projection) take(c seatmap.Change) (v verdict, followed int) {
 	return applied, followed
 }
 
-func (p *projection) apply(c *seatmap.Change) {
+func (p *projection) apply(c *heardChange) {
 	c.Apply(p.Map)
+	p.holders.hear(&c.Change, c.at)
 	maps.Copy(p.Areas, c.Areas)
 	p.N = c.N
-	p.pending.add(c)
-	p.remember(c)
+	p.pending.add(&c.Change)
+	p.remember(&c.Change)
 	p.compare()
 }
 
@@ -95,7 +104,7 @@ func (p *projection) since(n int64) (changes []seatmap.Change, ok bool) {
 
 // forget drops early changes whose time is over.
 func (p *projection) forget() {
-	maps.DeleteFunc(p.early, func(_ int64, c seatmap.Change) bool { return c.N <= p.N })
+	maps.DeleteFunc(p.early, func(_ int64, c heardChange) bool { return c.N <= p.N })
 }
 
 // expect has the projection compared with s when it is at the same number.
@@ -111,6 +120,7 @@ func (p *projection) compare() {
 	if p.check.N == p.N && !p.check.same(&p.State) {
 		p.drifted = true
 		p.State, p.recent = p.check.clone(), nil
+		p.holders = newHolders(p.Map)
 	}
 	p.check = nil
 }
@@ -120,6 +130,7 @@ func (p *projection) compare() {
 func (p *projection) jump(to State, at, oldest int64) {
 	p.pending.jump(&p.State, &to, at, oldest)
 	p.State = to
+	p.holders = newHolders(to.Map)
 	p.check, p.recent = nil, nil
 	p.forget()
 }
@@ -127,9 +138,9 @@ func (p *projection) jump(to State, at, oldest int64) {
 // restart forgets everything for s.
 func (p *projection) restart(s State) {
 	kept := p.early
-	*p = projection{State: s, early: kept}
+	*p = projection{State: s, holders: newHolders(s.Map), early: kept}
 	if p.early == nil {
-		p.early = make(map[int64]seatmap.Change)
+		p.early = make(map[int64]heardChange)
 	}
 	p.forget()
 }

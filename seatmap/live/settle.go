@@ -1,6 +1,7 @@
 package live
 
 import (
+	"math"
 	"time"
 
 	"seatcast/seatmap"
@@ -21,10 +22,21 @@ func (f *follower) settle() {
 	f.flush()
 }
 
+// nobody watches.
+type nobody struct{}
+
+func (nobody) Publish(string, int64, []int64, time.Time, []byte) <-chan struct{} { return nil }
+func (nobody) Reset(string, int64, []byte)                                       {}
+func (nobody) Degrade(_, _, _ string)                                            {}
+func (nobody) End(string)                                                        {}
+
 // flush publishes what was merged: at once after quiet, otherwise a tick after
 // the last delta went out and not before that was offered to everybody. A crowd
 // that takes longer than a tick to tell is told less often, never late.
 func (f *follower) flush() {
+	if f.to == (nobody{}) {
+		f.p.pending = merge{}
+	}
 	if f.p.pending.empty() || f.walked != nil {
 		return
 	}
@@ -67,15 +79,43 @@ func (f *follower) view() *view {
 	return f.shown
 }
 
-// confirm notes that Redis has just been where the projection is.
-func (f *follower) confirm() {
+// confirm notes that Redis was not past the projection at that time.
+func (f *follower) confirm(at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.confirmed = time.Now()
+	f.confirmLocked(at)
 }
 
-func (f *follower) confirmedAt() time.Time {
+func (f *follower) confirmLocked(at time.Time) {
+	f.doubted = false
+	if at.After(f.confirmed) {
+		f.confirmed = at
+	}
+}
+
+// doubt notes that the projection is of a history that was lost.
+func (f *follower) doubt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.confirmed
+	f.doubted = true
+}
+
+// ageLocked is for how long nothing has said that Redis is where the projection
+// is.
+func (f *follower) ageLocked() time.Duration {
+	if f.doubted {
+		return math.MaxInt64
+	}
+	return time.Since(f.confirmed)
+}
+
+// sureFor is after how many looks without an answer a projection is not what
+// anybody should be told without asking.
+const sureFor = 3
+
+// sure says that Redis was where the projection is a moment ago.
+func (f *follower) sure() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ageLocked() < sureFor*f.o.Silent
 }
