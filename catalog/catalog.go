@@ -13,6 +13,7 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -54,6 +55,7 @@ type Event struct {
 	ChartSHA string
 	Mode     Mode
 	Guarded  bool // its map is shown only to who has a session or a ticket
+	Orphans  seatmap.OrphanRule
 	State    State
 	OnSale   bool // bookings were taken at the moment of the answer
 	Currency string
@@ -72,6 +74,7 @@ type NewEvent struct {
 	ChartSHA string // of a chart that PutChart stored
 	Mode     Mode
 	Guarded  bool
+	Orphans  seatmap.OrphanRule // empty: warn
 	Currency string
 	Prices   map[string]int64
 	Terms    seatmap.Terms // a zero field takes its value from DefaultTerms
@@ -107,6 +110,7 @@ func (n NewEvent) withDefaults() NewEvent {
 	if n.Mode == "" {
 		n.Mode = Ordinary
 	}
+	n.Orphans = cmp.Or(n.Orphans, seatmap.OrphansWarn)
 	t, d := &n.Terms, DefaultTerms
 	for _, f := range []struct {
 		set *time.Duration
@@ -145,6 +149,9 @@ func (n NewEvent) faults(chart *seatmap.Chart) seatmap.Faults {
 	}
 	if n.Mode != Hot && n.Mode != Ordinary {
 		fs.Add("mode", "%q is neither %s nor %s", n.Mode, Hot, Ordinary)
+	}
+	if !slices.Contains([]seatmap.OrphanRule{seatmap.OrphansAllow, seatmap.OrphansWarn, seatmap.OrphansRefuse}, n.Orphans) {
+		fs.Add("orphans", "%q is none of %s, %s and %s", n.Orphans, seatmap.OrphansAllow, seatmap.OrphansWarn, seatmap.OrphansRefuse)
 	}
 	if !knownCurrency(n.Currency) {
 		fs.Add("currency", "%q is no ISO 4217 code, such as EUR", n.Currency)

@@ -41,15 +41,16 @@ type summary struct {
 // a shopper is shown: grace is not told.
 type detail struct {
 	summary
-	Guarded         bool            `json:"guarded"` // the map asks for a session or a ticket
-	Chart           string          `json:"chart"`
-	Prices          []categoryPrice `json:"prices"`
-	Areas           []area          `json:"areas"`
-	HoldSeconds     float64         `json:"holdSeconds"`
-	PaySeconds      float64         `json:"paySeconds"`
-	CapSeconds      float64         `json:"capSeconds"`
-	SeatsPerBooking int             `json:"seatsPerBooking"`
-	SeatsPerUser    int             `json:"seatsPerUser"`
+	Guarded         bool               `json:"guarded"` // the map asks for a session or a ticket
+	Orphans         seatmap.OrphanRule `json:"orphans"` // what becomes of a choice that leaves a single seat
+	Chart           string             `json:"chart"`
+	Prices          []categoryPrice    `json:"prices"`
+	Areas           []area             `json:"areas"`
+	HoldSeconds     float64            `json:"holdSeconds"`
+	PaySeconds      float64            `json:"paySeconds"`
+	CapSeconds      float64            `json:"capSeconds"`
+	SeatsPerBooking int                `json:"seatsPerBooking"`
+	SeatsPerUser    int                `json:"seatsPerUser"`
 }
 
 type categoryPrice struct {
@@ -90,7 +91,7 @@ func summarise(e *Event) summary {
 // describe lists prices and areas in the chart's order.
 func describe(e *Event, chart *seatmap.Chart) detail {
 	d := detail{
-		summary: summarise(e), Guarded: e.Guarded, Chart: e.ChartSHA,
+		summary: summarise(e), Guarded: e.Guarded, Orphans: e.Orphans, Chart: e.ChartSHA,
 		Prices: make([]categoryPrice, 0, len(chart.Categories)), Areas: make([]area, 0, len(chart.Areas)),
 		HoldSeconds: e.Terms.Hold.Seconds(), PaySeconds: e.Terms.Pay.Seconds(), CapSeconds: e.Terms.Cap.Seconds(),
 		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser,

@@ -78,7 +78,7 @@ func TestAnEventTellsWhatItsPageNeeds(t *testing.T) {
 	same(t, body(t, r), `{
 		"id": "late-session", "name": "Late Session", "venue": "The Cellar", "zone": "Europe/Paris",
 		"startsAt": "2099-06-01T20:00:00+02:00", "opensAt": "2020-01-01T10:00:00+01:00",
-		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "state": "open", "open": true, "currency": "EUR",
+		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "currency": "EUR",
 		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500},
 			{"category": "Standing", "color": "#2e86ab", "amount": 1500}],
 		"areas": [{"area": "standing", "name": "Standing", "category": "Standing", "capacity": 40}],
@@ -210,5 +210,29 @@ func TestWithoutPostgresTheCatalogAsksToComeBack(t *testing.T) {
 	}
 	if _, err := s.Sale(t.Context(), "late-session"); !errors.Is(err, seatmap.ErrUnavailable) {
 		t.Errorf("who sells is told %v, want seatmap.ErrUnavailable", err)
+	}
+}
+
+func TestTheOrphanRuleIsSaidByTheEventAndItsSale(t *testing.T) {
+	s := setup(t)
+	for given, want := range map[seatmap.OrphanRule]seatmap.OrphanRule{
+		"": seatmap.OrphansWarn, seatmap.OrphansAllow: seatmap.OrphansAllow, seatmap.OrphansRefuse: seatmap.OrphansRefuse,
+	} {
+		n := s.night()
+		n.Orphans = given
+		e := s.create(t, n)
+		sale, err := s.Sale(t.Context(), e.ID)
+		if err != nil || e.Orphans != want || sale.Orphans != want {
+			t.Errorf("%q: the event says %s, its sale %s, %v", given, e.Orphans, sale.Orphans, err)
+		}
+		var told struct{ Orphans seatmap.OrphanRule }
+		if err := json.Unmarshal(body(t, s.get(t, "/v1/events/"+e.ID)), &told); err != nil || told.Orphans != want {
+			t.Errorf("%q: it tells %+v, %v", given, told, err)
+		}
+	}
+	n := s.night()
+	n.Orphans = "sometimes"
+	if _, err := s.CreateEvent(t.Context(), n); err == nil || !strings.Contains(err.Error(), "sometimes") {
+		t.Errorf("a rule there is none of: %v", err)
 	}
 }

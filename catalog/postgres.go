@@ -148,11 +148,11 @@ func insertEvent(ctx context.Context, tx pgx.Tx, n *NewEvent) error {
 			continue
 		}
 		tag, err := tx.Exec(ctx, `
-			INSERT INTO events (id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, currency,
+			INSERT INTO events (id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, currency,
 			                    hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
 			ON CONFLICT (id) DO NOTHING`,
-			id, strings.TrimSpace(n.Name), strings.TrimSpace(n.Venue), n.Zone, n.Starts, n.Opens, n.ChartSHA, n.Mode, n.Guarded, n.Currency,
+			id, strings.TrimSpace(n.Name), strings.TrimSpace(n.Venue), n.Zone, n.Starts, n.Opens, n.ChartSHA, n.Mode, n.Guarded, n.Orphans, n.Currency,
 			n.Terms.Hold.Milliseconds(), n.Terms.Pay.Milliseconds(), n.Terms.Cap.Milliseconds(), n.Terms.Grace.Milliseconds(),
 			n.Terms.SeatsPerBooking, n.Terms.SeatsPerUser)
 		if err != nil {
@@ -206,7 +206,7 @@ func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, 
 
 // eventColumns are what scanEvent reads. Postgres' clock judges what is on sale.
 const eventColumns = `
-	id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, state, currency,
+	id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, state, currency,
 	hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user,
 	state = 'open' AND opens_at <= now() AS on_sale,
 	extract(epoch FROM opens_at - now())::float8 AS opens_in,
@@ -215,7 +215,7 @@ const eventColumns = `
 func scanEvent(row pgx.CollectableRow) (e Event, opensIn time.Duration, err error) {
 	var hold, pay, limit, grace int64
 	var seconds float64
-	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.State, &e.Currency,
+	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.Orphans, &e.State, &e.Currency,
 		&hold, &pay, &limit, &grace, &e.Terms.SeatsPerBooking, &e.Terms.SeatsPerUser,
 		&e.OnSale, &seconds, &e.Prices)
 	if err != nil {

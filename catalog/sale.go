@@ -98,6 +98,7 @@ func (e *Event) sale(c *chart) *seatmap.Sale {
 		ChartSHA: e.ChartSHA,
 		Hot:      e.Mode == Hot,
 		Guarded:  e.Guarded,
+		Orphans:  e.Orphans,
 		Open:     e.OnSale,
 		Opens:    e.Opens,
 		Currency: e.Currency,

@@ -18,12 +18,24 @@ type Sale struct {
 	ChartSHA string
 	Hot      bool             // its map is pushed; otherwise it is polled
 	Guarded  bool             // its map is shown only to who has a session or a ticket
+	Orphans  OrphanRule       // empty allows them
 	Open     bool             // bookings are taken now
 	Opens    time.Time        // when it opens, or opened
 	Currency string           // ISO 4217
 	Prices   map[string]int64 // category → minor units
 	Terms    Terms
 }
+
+// OrphanRule is what an event says of a choice by hand that leaves an orphan,
+// as Seating.Orphans judges it.
+type OrphanRule string
+
+// The rules there are.
+const (
+	OrphansAllow  OrphanRule = "allow"
+	OrphansWarn   OrphanRule = "warn"   // the seats are held, and the answer says so
+	OrphansRefuse OrphanRule = "refuse" // nothing is held
+)
 
 // Terms are what an event grants its shoppers. Every duration is above zero.
 type Terms struct {

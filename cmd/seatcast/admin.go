@@ -119,6 +119,7 @@ type eventCreateCmd struct {
 	Currency string        `required:"" placeholder:"EUR" help:"ISO 4217 currency."`
 	Mode     string        `default:"ordinary" enum:"hot,ordinary" help:"hot: the map is pushed; ordinary: it is polled."`
 	GuardMap bool          `help:"Show the map only to who has a session or a ticket (default: to everybody)."`
+	Orphans  string        `default:"warn" enum:"allow,warn,refuse" help:"Seats chosen by hand that leave a single one beside them: allow them, warn, or refuse them."`
 	Hold     time.Duration `placeholder:"DURATION" help:"How long a hold lasts (default 8m)."`
 	Pay      time.Duration `placeholder:"DURATION" help:"How long a payment may take (default 5m)."`
 	Cap      time.Duration `placeholder:"DURATION" help:"When a hold ends whatever is extended (default 20m)."`
@@ -149,7 +150,7 @@ func (c eventCreateCmd) Run(ctx context.Context, s *streams) error {
 
 func (c eventCreateCmd) event() (n catalog.NewEvent, err error) {
 	n = catalog.NewEvent{
-		ID: c.ID, Name: c.Name, Venue: c.Venue, Zone: c.Zone, Mode: catalog.Mode(c.Mode), Guarded: c.GuardMap, Currency: c.Currency,
+		ID: c.ID, Name: c.Name, Venue: c.Venue, Zone: c.Zone, Mode: catalog.Mode(c.Mode), Guarded: c.GuardMap, Orphans: seatmap.OrphanRule(c.Orphans), Currency: c.Currency,
 		Terms: seatmap.Terms{Hold: c.Hold, Pay: c.Pay, Cap: c.Cap, SeatsPerBooking: c.PerOrder, SeatsPerUser: c.PerUser},
 	}
 	var faults seatmap.Faults

@@ -153,7 +153,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	}
 	id := must(t, "event", "create", "--chart", stallsChart(t), "--name", "Spring Gala", "--venue", "Old Court", "--zone", "Europe/Paris",
 		"--starts", "2037-06-01T20:00", "--opens", "2026-03-01T10:00", "--prices", "Stalls A=8500,Stalls B=6000", "--currency", "EUR",
-		"--mode", "hot", "--guard-map", "--hold", "6m", "--pay", "3m", "--cap", "15m", "--seats-per-booking", "4", "--seats-per-user", "6")
+		"--mode", "hot", "--guard-map", "--orphans", "refuse", "--hold", "6m", "--pay", "3m", "--cap", "15m", "--seats-per-booking", "4", "--seats-per-user", "6")
 	if id != "spring-gala" {
 		t.Errorf("it printed %q", id)
 	}
@@ -172,7 +172,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.Name != "Spring Gala" || e.Venue != "Old Court" || e.Zone != "Europe/Paris" || e.Mode != catalog.Hot || !e.Guarded || e.State != catalog.Closed || e.Currency != "EUR" ||
+	if e.Name != "Spring Gala" || e.Venue != "Old Court" || e.Zone != "Europe/Paris" || e.Mode != catalog.Hot || !e.Guarded || e.Orphans != seatmap.OrphansRefuse || e.State != catalog.Closed || e.Currency != "EUR" ||
 		!e.Starts.Equal(time.Date(2037, 6, 1, 20, 0, 0, 0, paris)) || !e.Opens.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, paris)) ||
 		e.Prices["Stalls A"] != 8500 || e.Prices["Stalls B"] != 6000 || e.Terms.Hold != 6*time.Minute || e.Terms.Pay != 3*time.Minute ||
 		e.Terms.Cap != 15*time.Minute || e.Terms.SeatsPerBooking != 4 || e.Terms.SeatsPerUser != 6 {
@@ -203,7 +203,7 @@ func TestTermsLeftOutAreTheUsualOnes(t *testing.T) {
 	if err := json.Unmarshal([]byte(must(t, "event", "list", "--json")), &e); err != nil {
 		t.Fatal(err)
 	}
-	if e.Terms != catalog.DefaultTerms || e.Mode != catalog.Ordinary || e.Guarded || e.ChartSHA != sha {
+	if e.Terms != catalog.DefaultTerms || e.Mode != catalog.Ordinary || e.Guarded || e.Orphans != seatmap.OrphansWarn || e.ChartSHA != sha {
 		t.Errorf("created as %+v", e)
 	}
 }
