@@ -122,6 +122,7 @@ func TestEverySessionIsToldOnceThatATopicIsDegraded(t *testing.T) {
 }
 
 func TestEverySessionHearsBeatsWithTheNumberItHolds(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		src := &truth{n: 5}
 		o.Source, o.Beat = src, 20*time.Millisecond
@@ -193,6 +194,7 @@ func TestEveryStreamEndsWithItsTopicAndASocketGoesOn(t *testing.T) {
 // A source as slow as the ticks are fast: what it brings is old when it comes,
 // and the ring has the rest.
 func TestEverySessionJoinsThoughItsSnapshotIsAlwaysOvertaken(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		src := &truth{n: 1, pause: func() time.Duration { return 30 * time.Millisecond }}
 		o.Source, o.Patience = src, 200*time.Millisecond
@@ -217,6 +219,7 @@ func TestEverySessionJoinsThoughItsSnapshotIsAlwaysOvertaken(t *testing.T) {
 // Sessions stay for a moment while frames are published as fast as can be:
 // each joins between, before or in the middle of some.
 func TestEverySessionThatJoinsWhilePublishingMissesNothing(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		src := &truth{n: 1, lag: nil}
 		o.Source, o.RingSize = src, 16

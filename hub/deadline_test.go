@@ -13,6 +13,7 @@ import (
 // In HTTP/2 a write deadline that passes ends the stream, though nothing is
 // being written. A server's own write timeout is one.
 func TestASilentStreamOutlivesItsWriteDeadlines(t *testing.T) {
+	t.Parallel()
 	for _, proto := range []string{"HTTP/1.1", "HTTP/2.0"} {
 		t.Run(proto, func(t *testing.T) {
 			h := hub.New(hub.Options{Source: &truth{n: 1}, WriteTimeout: 200 * time.Millisecond, Beat: 800 * time.Millisecond})

@@ -12,7 +12,8 @@ import (
 // Whatever happens in whatever order, nobody goes back in time, everybody ends
 // at the truth, and nobody is stepped for nothing.
 func TestWhateverHappensEverybodyEndsAtTheTruth(t *testing.T) {
-	seeds := uint64(500)
+	t.Parallel()
+	seeds := uint64(350)
 	if testing.Short() {
 		seeds = 200
 	}

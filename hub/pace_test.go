@@ -64,18 +64,33 @@ func TestAReaderInSmallPiecesGetsEveryByte(t *testing.T) {
 	})
 }
 
+// fill publishes until the connection of who does not read takes no more.
+func (n *node) fill(src *truth) {
+	const size = 64 << 10
+	for taken := true; taken; {
+		before := n.metric("hub_written_bytes_total")
+		src.big(n, size)
+		taken = false
+		for start := time.Now(); !taken && time.Since(start) < 100*time.Millisecond; time.Sleep(time.Millisecond) {
+			taken = n.metric("hub_written_bytes_total") >= before+size
+		}
+	}
+}
+
 func TestEverySessionThatFallsOffTheRingOnceGetsASnapshot(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		src := &truth{n: 1}
 		o.Source, o.RingSize = src, 16
 		n := serve(t, o)
 		c := n.viewed(view{transport: transport, window: 16 << 10})
 		c.expect("hello", "snapshot#1")
-		for range 140 {
+		n.fill(src)
+		for range 40 {
 			src.big(n, 64<<10)
 		}
 		have, snapshots := int64(1), 0
-		for have < 141 {
+		for have < src.at() {
 			e, err := c.next()
 			if err != nil {
 				t.Fatalf("ended with %v at %d", err, have)
@@ -86,7 +101,7 @@ func TestEverySessionThatFallsOffTheRingOnceGetsASnapshot(t *testing.T) {
 			}
 		}
 		src.step(n.Hub, 1)
-		c.expect("delta#142")
+		c.expect(fmt.Sprintf("delta#%d", src.at()))
 		if fell := n.metric("hub_fell_off_total"); snapshots != 1 || fell != 1 {
 			t.Errorf("fell off %v times and got %d snapshots, want one for one", fell, snapshots)
 		}
@@ -94,20 +109,24 @@ func TestEverySessionThatFallsOffTheRingOnceGetsASnapshot(t *testing.T) {
 }
 
 func TestEverySessionSlowerThanTheRingIsClosedAsSlow(t *testing.T) {
+	t.Parallel()
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		src := &truth{n: 1, fill: 512 << 10}
 		o.Source, o.RingSize = src, 2
 		n := serve(t, o)
 		c := n.viewed(view{transport: transport, window: 16 << 10})
 		c.expect("hello", "snapshot#1")
-		end := make(chan error, 1)
+		end, over := make(chan error, 1), make(chan struct{})
 		go func() {
 			for {
 				if _, err := c.next(); err != nil {
 					end <- err
 					return
 				}
-				time.Sleep(5 * time.Millisecond)
+				select {
+				case <-over:
+				case <-time.After(30 * time.Millisecond):
+				}
 			}
 		}()
 		eventually(t, "it is closed as slow", func() bool {
@@ -116,6 +135,7 @@ func TestEverySessionSlowerThanTheRingIsClosedAsSlow(t *testing.T) {
 			}
 			return n.metric("hub_closes_total", "slow") == 1
 		})
+		close(over)
 		if told, is := (<-end).(closed); is && told.code != hub.CloseSlow {
 			t.Errorf("was told %v", told)
 		}

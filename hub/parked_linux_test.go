@@ -163,6 +163,7 @@ func TestParkedStreamsHaveNoGoroutine(t *testing.T) {
 
 // Descriptors are used again and again while some sessions stay.
 func TestSessionsThatStayOutliveThoseThatComeAndGo(t *testing.T) {
+	t.Parallel()
 	src := &truth{n: 1}
 	n := serve(t, hub.Options{Source: src})
 	var stay []*viewer
@@ -190,6 +191,7 @@ func TestSessionsThatStayOutliveThoseThatComeAndGo(t *testing.T) {
 // Frames are published while sessions come and go and at last Run ends: every
 // fan-out comes to its end.
 func TestEveryFanOutEnds(t *testing.T) {
+	t.Parallel()
 	src := &truth{n: 1}
 	n := serve(t, hub.Options{Source: src})
 	n.mixed = true

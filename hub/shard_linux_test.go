@@ -82,7 +82,8 @@ func (p *pew) work() (moved bool) {
 
 // The same interleavings through groups and walks.
 func TestWhateverHappensEverybodyInAShardEndsAtTheTruth(t *testing.T) {
-	seeds := uint64(400)
+	t.Parallel()
+	seeds := uint64(350)
 	if testing.Short() {
 		seeds = 100
 	}

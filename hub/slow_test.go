@@ -26,7 +26,8 @@ import (
 // Publishers race snapshots that lag and readers that dawdle, thousands of
 // interleavings: nobody goes back in time, everybody ends at the truth.
 func TestWatcherNeverGoesBackInTime(t *testing.T) {
-	rounds := 150
+	t.Parallel()
+	rounds := 100
 	if testing.Short() {
 		rounds = 40
 	}

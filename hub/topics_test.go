@@ -41,6 +41,7 @@ func topicOf(e event) string {
 // A socket takes topics on and leaves them as fast as it can while frames of
 // all of them are published: a join lands at every point of a fan-out.
 func TestTopicsTakenOnAndLeftWhilePublishingMissNothing(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, o hub.Options) {
 		src := &truth{n: 100}
 		o.Source, o.RingSize, o.Limits.Messages = src, 50, -1

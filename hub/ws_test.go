@@ -202,6 +202,7 @@ func TestForeignOriginIsRefusedUnlessAllowed(t *testing.T) {
 }
 
 func TestClientThatAnswersNoPingIsClosed(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, o hub.Options) {
 		url := serve(t, hub.Options{Source: &truth{n: 1}, Beat: 20 * time.Millisecond, Portable: o.Portable}).url
 		well := dial(t, url, offer())
