@@ -88,7 +88,7 @@ func (b *bench) leave(ctx context.Context, r *reader.Reader, first, second *peer
 	}
 	select {
 	case <-first.Process().Done():
-		d.exited = time.Since(start)
+		d.exited = first.Process().Ended().Sub(start)
 	case <-time.After(drainBy):
 	case <-ctx.Done():
 		return ctx.Err()
@@ -100,7 +100,7 @@ func (b *bench) printDrain(d drained, wrong error) {
 	say(b.o.Out, "%d %s sessions; their node is told to stop while %.3g changes a second are published\n\n", b.o.Conns, b.o.transport(), b.o.Rate)
 	say(b.o.Out, "left, by second:  %s\n", spread(d.LeftPerSecond))
 	say(b.o.Out, "back, by second:  %s\n", spread(d.BackPerSecond))
-	say(b.o.Out, "not told when to come back: %d\n", d.Unannounced)
+	say(b.o.Out, "not told when to come back: %d; refused, and tried again: %d\n", d.Unannounced, sum(d.figures.Refused))
 	say(b.o.Out, "changes: %d of %d deliveries, p99 %.0f ms, max %.0f ms (who is between two nodes waits); %d snapshots, %d told twice, %d resets\n",
 		d.Deliveries, d.Expected, d.P99, d.Max, d.figures.Snapshots, d.figures.Repeats, d.figures.Resets)
 	if d.exited > 0 {
@@ -112,6 +112,13 @@ func (b *bench) printDrain(d drained, wrong error) {
 		say(b.o.Out, "no change was lost, and every session has the true map\n")
 	}
 	b.printNotes(nil, nil)
+}
+
+func sum(by map[string]int) (n int) {
+	for _, one := range by {
+		n += one
+	}
+	return n
 }
 
 // spread shows counts a second, and how far the busiest is from the mean of

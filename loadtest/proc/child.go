@@ -34,7 +34,8 @@ type Child struct {
 	log  string
 	cmd  *exec.Cmd
 	done chan struct{} // closed when the process is gone
-	err  error         // how it ended; read after done
+	err  error         // how it ended, and when; read after done
+	end  time.Time
 }
 
 // Start starts a child. It returns when the process runs, not when it answers.
@@ -90,6 +91,7 @@ func (p *Child) live(on Cores, started chan<- error) {
 		return
 	}
 	p.err = p.cmd.Wait()
+	p.end = time.Now()
 	close(p.done)
 }
 
@@ -98,6 +100,12 @@ func (p *Child) Pid() int { return p.cmd.Process.Pid }
 
 // Done is closed when the process is gone.
 func (p *Child) Done() <-chan struct{} { return p.done }
+
+// Ended is when the process ended. It waits for that.
+func (p *Child) Ended() time.Time {
+	<-p.done
+	return p.end
+}
 
 // Terminate asks the process to end and does not wait.
 func (p *Child) Terminate() error { return p.cmd.Process.Signal(syscall.SIGTERM) }

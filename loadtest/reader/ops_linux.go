@@ -24,7 +24,7 @@ func (l *loop) begin(q request) error {
 	case "settle":
 		l.settled(q.Within)
 	case "follow":
-		l.next, l.following, l.started, l.returned = *q.Next, true, time.Now(), 0
+		l.next, l.following, l.started, l.returned, l.window = *q.Next, true, time.Now(), 0, 0 // nobody waits for others
 		return l.say(reply{})
 	case "drained":
 		l.drained(q.Within)
