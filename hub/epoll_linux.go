@@ -103,6 +103,11 @@ func rawOf(conn net.Conn) (syscall.RawConn, error) {
 	return sc.SyscallConn()
 }
 
+// unheard is after how many milliseconds without an acknowledgement of what was
+// sent, such as a beat, a client's network is taken for gone. Otherwise the
+// kernel tries for a quarter of an hour.
+const unheard = 60_000
+
 // detach duplicates a connection's descriptor, which stays non-blocking and
 // which Go's poller does not know. (File would make it blocking.)
 func detach(conn net.Conn) (fd int, err error) {
@@ -114,7 +119,9 @@ func detach(conn net.Conn) (fd int, err error) {
 	err = raw.Control(func(from uintptr) {
 		fd, dupErr = unix.FcntlInt(from, unix.F_DUPFD_CLOEXEC, 0)
 		if dupErr == nil {
-			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer) // a wish: the kernel decides
+			// Wishes: the kernel decides.
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unheard)
 		}
 	})
 	return fd, errors.Join(err, dupErr)

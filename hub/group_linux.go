@@ -61,17 +61,18 @@ func (g *group) walk() {
 // follow moves one cursor, and steps its session when that left more to do.
 func (g *group) follow(c *cursor) {
 	s := c.session
-	b, _ := s.driver.(*berth)
-	if _, yes := s.out.stuck(); yes {
-		return // it goes on when its connection does
+	err := s.advance(c)
+	if err == nil && c.wait == nil {
+		if _, yes := s.out.stuck(); !yes {
+			return
+		}
 	}
-	if err := s.advance(c); err != nil {
+	b, _ := s.driver.(*berth)
+	if err != nil {
 		g.shard.end(b, codeOf(err))
 		return
 	}
-	if _, yes := s.out.stuck(); yes || c.wait != nil {
-		g.shard.step(b)
-	}
+	g.shard.step(b)
 }
 
 // restLocked ends a walk that has come to the last, and reports whether there

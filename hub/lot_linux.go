@@ -72,17 +72,16 @@ func (l *lot) stream(s *session, conn net.Conn, head []byte) error {
 	return nil
 }
 
-// wire wraps the connection of a socket so that no write ever waits. early is
-// what was read already.
-func (l *lot) wire(conn net.Conn, early []byte, t *traffic) (wire, error) {
-	raw, err := rawOf(conn)
-	if err != nil {
-		return nil, err
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetWriteBuffer(sendBuffer) // a wish: the kernel decides
-	}
-	return newQuietWire(conn, raw, append([]byte(nil), early...), t, l.hub.now), nil
+// sink returns that of a socket, whose writes never wait, and takes the
+// connection once there is one. early is what was read of it already.
+func (l *lot) sink(t *traffic) (out *wsSink, take func(conn net.Conn, early []byte) error) {
+	both := &struct { // side by side in memory
+		sink wsSink
+		wire quietWire
+	}{}
+	both.wire = quietWire{fd: -1, broken: net.ErrClosed, traffic: t, now: l.hub.now}
+	both.sink = wsSink{wire: &both.wire, hub: l.hub, traffic: t}
+	return &both.sink, both.wire.take
 }
 
 // socket parks a WebSocket session: a shard writes it, and a goroutine that

@@ -20,4 +20,4 @@ func (*lot) stream(*session, net.Conn, []byte) error { return errors.ErrUnsuppor
 
 func (*lot) socket(*session, *listener) {}
 
-func (*lot) wire(net.Conn, []byte, *traffic) (wire, error) { return nil, errors.ErrUnsupported }
+func (*lot) sink(*traffic) (*wsSink, func(net.Conn, []byte) error) { return nil, nil }

@@ -109,32 +109,33 @@ func (p *socket) part(e *epoll, why Code) {
 }
 
 // quietWire is a wire whose writes never wait: what the connection does not
-// take is kept. The websocket library writes to it beside the shard.
+// take is kept. The websocket library writes to it beside the shard. Go's
+// poller only reads the descriptor, which is ours to write until Close.
 type quietWire struct {
-	net.Conn
-	raw     syscall.RawConn
-	try     func(fd uintptr) bool // sends out; made once, so that a write allocates nothing
-	early   []byte                // what was read before the connection was ours
-	now     func() time.Duration
+	mu      sync.Mutex
+	fd      int32
+	parted  bool // forget was called: nothing is written any more
+	broken  error
+	tail    []byte
+	since   time.Duration
 	traffic *traffic
+	now     func() time.Duration
 
-	mu     sync.Mutex
-	out    []byte // argument of try
-	sent   int    // results of try
-	err    error
-	tail   []byte
-	since  time.Duration
-	broken error
-	parted bool // forget was called: nothing is written any more
+	net.Conn
+	early []byte // what was read before the connection was ours
 }
 
-func newQuietWire(conn net.Conn, raw syscall.RawConn, early []byte, t *traffic, now func() time.Duration) *quietWire {
-	w := &quietWire{Conn: conn, raw: raw, early: early, now: now, traffic: t}
-	w.try = func(fd uintptr) bool {
-		w.sent, w.err = send(int(fd), w.out)
-		return true
+// take makes the wire that of conn, whose first bytes may have been read.
+func (w *quietWire) take(conn net.Conn, early []byte) error {
+	raw, err := rawOf(conn)
+	if err != nil {
+		return err
 	}
-	return w
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetWriteBuffer(sendBuffer) // a wish: the kernel decides
+	}
+	w.Conn, w.early, w.broken = conn, slices.Clone(early), nil
+	return raw.Control(func(fd uintptr) { w.fd = int32(fd) })
 }
 
 // Read implements net.Conn.
@@ -200,18 +201,13 @@ func (w *quietWire) flush() error {
 	return err
 }
 
-func (w *quietWire) sendLocked(b []byte) (int, error) {
+func (w *quietWire) sendLocked(b []byte) (n int, err error) {
 	if w.broken != nil {
 		return 0, w.broken
 	}
-	w.out, w.sent, w.err = b, 0, nil
-	if err := w.raw.Write(w.try); err != nil {
-		w.err = err
-	}
-	w.out = nil
-	w.broken = w.err
-	w.traffic.gave(w.sent)
-	return w.sent, w.err
+	n, w.broken = send(int(w.fd), b)
+	w.traffic.gave(n)
+	return n, w.broken
 }
 
 func (w *quietWire) stuck() (time.Duration, bool) {
@@ -221,20 +217,35 @@ func (w *quietWire) stuck() (time.Duration, bool) {
 }
 
 func (w *quietWire) watch(e *epoll, life int32) (fd int, err error) {
-	fd = -1
-	if e := w.raw.Control(func(s uintptr) { fd = int(s); err = e.add(fd, life) }); e != nil {
-		return -1, e
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.fd < 0 {
+		return -1, net.ErrClosed
 	}
-	return fd, err
+	return int(w.fd), e.add(int(w.fd), life)
 }
 
 // forget is called once: the last word of who wrote here.
 func (w *quietWire) forget(e *epoll) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if len(w.tail) > 0 {
 		w.traffic.m.behind.Dec()
 	}
 	w.tail, w.broken, w.parted = nil, net.ErrClosed, true
+	if w.fd >= 0 {
+		e.remove(int(w.fd))
+	}
+}
+
+// Close implements net.Conn. The descriptor may be somebody else's as soon as
+// it is closed, so it is forgotten first.
+func (w *quietWire) Close() error {
+	w.mu.Lock()
+	w.fd = -1
+	if w.broken == nil {
+		w.broken = net.ErrClosed
+	}
 	w.mu.Unlock()
-	_ = w.raw.Control(func(s uintptr) { e.remove(int(s)) }) // a closed one is forgotten already
+	return w.Conn.Close()
 }

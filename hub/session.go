@@ -37,20 +37,22 @@ type driver interface {
 
 // session is one watcher: cursors, and the step that moves them. It never
 // waits: not for its client when the sink does not, nor for a snapshot.
+//
+// What every frame needs comes first: where thousands are written one after
+// the other, their memory is the next cost after the system call.
 type session struct {
 	hub     *Hub
 	kind    *kind
-	address string
 	driver  driver // set by its engine, before the first step
 	out     sink
+	quit    atomic.Int32 // a Code and one, once the session is to end: the first reason counts
+	mu      sync.Mutex
+	asked   []ask     // guarded by mu
 	cursors []*cursor // of whoever steps the session
 	due     time.Duration
 	beatAt  time.Duration
 	ageAt   time.Duration
-
-	quit  atomic.Int32 // a Code and one, once the session is to end: the first reason counts
-	mu    sync.Mutex
-	asked []ask
+	address string
 }
 
 // kind is what sessions of one transport and engine have in common.

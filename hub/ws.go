@@ -36,9 +36,12 @@ func (h *Hub) ServeWS(w http.ResponseWriter, r *http.Request, allow Allow) {
 		h.refuse(w, k, err)
 		return
 	}
+	hj := &hijacker{ResponseWriter: w}
 	out := &wsSink{hub: h, traffic: k.traffic}
-	s.out = out
-	hj := &hijacker{ResponseWriter: w, lot: lot, out: out}
+	if lot != nil {
+		out, hj.park = lot.sink(k.traffic)
+	}
+	s.out, hj.out = out, out
 	l := &listener{session: s, out: out, allow: allow, limit: messageLimit(h.opts.Limits.Messages)}
 	conn, err := websocket.Accept(hj, r, h.acceptOptions(l))
 	if err != nil {
@@ -182,8 +185,8 @@ const sendBuffer = 32 << 10
 // hijacker hands the websocket library our wire instead of the connection.
 type hijacker struct {
 	http.ResponseWriter
-	lot *lot // nil: the wire waits
-	out *wsSink
+	out  *wsSink
+	park func(conn net.Conn, early []byte) error // gives out's wire the connection; nil: out gets one that waits
 }
 
 // Hijack implements http.Hijacker.
@@ -192,7 +195,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if h.lot == nil {
+	if h.park == nil {
 		if tcp, ok := conn.(*net.TCPConn); ok {
 			_ = tcp.SetWriteBuffer(sendBuffer) // a wish: the kernel decides
 		}
@@ -200,7 +203,7 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return h.out.wire, bufio.NewReadWriter(rw.Reader, controlWriter(h.out.wire)), nil
 	}
 	early, _ := rw.Reader.Peek(rw.Reader.Buffered()) // it is there
-	if h.out.wire, err = h.lot.wire(conn, early, h.out.traffic); err != nil {
+	if err := h.park(conn, early); err != nil {
 		_ = conn.Close()
 		return nil, nil, err
 	}
