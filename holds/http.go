@@ -27,6 +27,7 @@ type API struct {
 	store *Store
 	sales seatmap.Sales
 	key   []byte
+	gate  *Gate // nil: Redis is asked for every request
 }
 
 // NewAPI returns the calls of store. key is secret and the same on every node:
@@ -34,6 +35,13 @@ type API struct {
 // finds the basket of the first.
 func NewAPI(store *Store, sales seatmap.Sales, key []byte) *API {
 	return &API{store: store, sales: sales, key: key}
+}
+
+// Behind has g refuse from memory what it can, before anything is asked of
+// Redis.
+func (a *API) Behind(g *Gate) *API {
+	a.gate = g
+	return a
 }
 
 // Mount adds the calls to g, which is /v1.
@@ -86,6 +94,12 @@ func (a *API) take(c echo.Context) error {
 		return err
 	}
 	r.User, r.Token = user, a.token(user, sale.Event, key)
+	if err := a.gate.refuse(r); err != nil {
+		return problem(sale, err)
+	}
+	if err := r.price(sale); err != nil {
+		return err
+	}
 	b, fresh, err := a.store.take(c.Request().Context(), r)
 	if err != nil {
 		return problem(sale, err)
@@ -185,18 +199,21 @@ func (b takeBody) request(sale *seatmap.Sale) (TakeRequest, error) {
 	if most := sale.Terms.SeatsPerBooking; wanted > most || len(b.TicketIDs) > MaxSeats {
 		return r, refuse("too_many_seats", fmt.Sprintf("one booking has at most %d seats and places", min(most, MaxSeats)), nil)
 	}
-	if r.Seats, err = b.seats(sale); err != nil {
-		return r, err
-	}
+	r.Seats, err = b.seats(sale)
+	return r, err
+}
+
+// price adds what only a request that is not refused at once needs.
+func (r *TakeRequest) price(sale *seatmap.Sale) error {
 	quote, err := sale.Quote(r.Seats, r.Areas)
 	if err != nil {
-		return r, err
+		return err
 	}
 	if r.Quote, err = json.Marshal(quote); err != nil {
-		return r, fmt.Errorf("quote %s: %w", sale.Event, err)
+		return fmt.Errorf("quote %s: %w", sale.Event, err)
 	}
-	r.Hash, err = hash(r)
-	return r, err
+	r.Hash, err = hash(*r)
+	return err
 }
 
 // seats are the indexes of the seats asked for, ascending.

@@ -173,6 +173,21 @@ func (s *Store) peek(ctx context.Context, r TakeRequest) ([]int, error) {
 	return gone, nil
 }
 
+// anyTaken reads whether somebody has one of the seats; of a cold event nothing
+// can be said.
+func (s *Store) anyTaken(ctx context.Context, event string, seats []int) (bool, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	values, err := s.rdb.MGet(ctx, holdKeys([]string{seatmap.SeqKey(event)}, event, seats)...).Result()
+	if err != nil {
+		return false, translate("sample", err)
+	}
+	if values[0] == nil {
+		return false, errCold
+	}
+	return slices.ContainsFunc(values[1:], func(holder any) bool { return holder != nil }), nil
+}
+
 // stored reads a basket as it is stored. Its error is errCold,
 // seatmap.ErrNoBasket, or of Redis.
 func (s *Store) stored(ctx context.Context, event, token string) (string, error) {

@@ -94,13 +94,16 @@ type Change struct {
 }
 
 // Apply writes the states of c into m.
-func (c *Change) Apply(m Map) {
+func (c *Change) Apply(m Map) { c.Each(m.Set) }
+
+// Each calls f with every seat of c and the state it has now.
+func (c *Change) Each(f func(seat int, to Status)) {
 	for _, part := range []struct {
 		seats []int
 		to    Status
 	}{{c.Reserved, Held}, {c.Released, Available}, {c.Booked, Sold}, {c.Closed, Unavailable}} {
 		for _, i := range part.seats {
-			m.Set(i, part.to)
+			f(i, part.to)
 		}
 	}
 }

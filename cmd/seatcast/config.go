@@ -40,6 +40,8 @@ type Config struct {
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
 	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them: an api node, such as http://10.0.0.5:8080 (default: this process, when it is one)"`
 
+	Gate string `env:"GATE" envDefault:"on" help:"on: a request for a seat of a hot event that is known to be taken is refused from memory; off: Redis is asked for every request"`
+
 	HubSessions    int           `env:"HUB_SESSIONS" envDefault:"0" help:"sessions (streams and sockets) this process holds at most; 0: as many as its file descriptors allow, up to 50,000; -1: no limit"`
 	HubRate        int           `env:"HUB_RATE" envDefault:"5000" help:"sessions opened a second at most; -1: no limit"`
 	HubPerAddress  int           `env:"HUB_PER_ADDRESS" envDefault:"-1" help:"sessions of one address at most; -1: no limit, because a stadium's wifi, a carrier or a proxy that tells no address of its clients is one address"`
@@ -154,6 +156,9 @@ func (c Config) checkProcess(fs *faults) {
 		if !slices.Contains(roleNames, r) {
 			fs.add("ROLES", "%q is none of %s", r, strings.Join(roleNames, ", "))
 		}
+	}
+	if c.Gate != "on" && c.Gate != "off" {
+		fs.add("GATE", "%q is neither on nor off", c.Gate)
 	}
 	for _, o := range c.Origins {
 		if _, err := path.Match(o, ""); err != nil {

@@ -20,7 +20,10 @@ func (m *model) repeat(o *purchase) {
 func (m *model) reuse(o *purchase) {
 	other := m.window[m.what.dice%len(m.window)]
 	a, when := m.call(func() answer { return m.send(o, []int{other}) })
+	surely, perhaps := m.taken([]int{other}, when)
 	switch {
+	case a.Code == "seats_taken" && len(o.seats) == 0: // memory knows no token that holds places only
+		m.wantTaken(a, o, surely, perhaps)
 	case o.state == "sold", len(o.seats) == 1 && o.seats[0] == other:
 		m.held(a, o, http.StatusOK, when)
 	case a.Code == "idempotency_key_reused" && o.live(when) != no:

@@ -135,24 +135,31 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	if err != nil {
 		return nil, err
 	}
-	var voice holds.Voice = live.NewVoice(b.st.say, b.metrics, b.log)
+	said := live.NewVoice(b.st.say, b.metrics, b.log)
+	var voice holds.Voice = said
 	if b.seams.voice != nil {
 		voice = b.seams.voice(voice)
 	}
-	gate := holds.New(b.st.rdb, ledger, voice, b.log)
-	b.reg.MustRegister(gate)
+	store := holds.New(b.st.rdb, ledger, voice, b.log)
+	b.reg.MustRegister(store)
 
 	if b.cfg.has("api") || b.cfg.has("hub") {
-		a.runners = append(a.runners, holds.Lapser{Store: gate, Sales: shop, Log: b.log}.Run)
+		a.runners = append(a.runners, holds.Lapser{Store: store, Sales: shop, Log: b.log}.Run)
 		shop.Mount(v1)
+		feed := live.NewFeed(live.FeedOptions{
+			Maps: live.NewMaps(b.st.rdb, store), Sales: shop, Ear: live.NewEar(b.st.hear, b.metrics), Metrics: b.metrics, Log: b.log,
+		})
+		said.Near(feed)
+		if b.cfg.has("hub") {
+			b.buildHub(a, v1, feed)
+		} else {
+			a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, nil) })
+		}
+		if b.cfg.has("api") {
+			b.buildBookings(a, v1, shop, store, feed)
+		}
 	}
-	if b.cfg.has("hub") {
-		b.buildHub(a, v1, shop, gate)
-	}
-	if b.cfg.has("api") {
-		holds.NewAPI(gate, shop, []byte(b.cfg.ServerKey)).Mount(v1)
-	}
-	if err := b.buildCheckout(a, v1, ledger, shop, gate); err != nil {
+	if err := b.buildCheckout(a, v1, ledger, shop, store); err != nil {
 		return nil, err
 	}
 	if b.seams.demo {
@@ -163,12 +170,21 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	return a, nil
 }
 
-// buildHub joins NATS and Redis to those who watch: the feed orders and
-// merges, the hub writes.
-func (b *builder) buildHub(a *app, v1 *echo.Group, shop *catalog.Store, gate *holds.Store) {
-	feed := live.NewFeed(live.FeedOptions{
-		Maps: live.NewMaps(b.st.rdb, gate), Sales: shop, Ear: live.NewEar(b.st.hear, b.metrics), Metrics: b.metrics, Log: b.log,
-	})
+// buildBookings lets shoppers hold seats, behind what the feed has heard of them.
+func (b *builder) buildBookings(a *app, v1 *echo.Group, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
+	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey))
+	if b.cfg.Gate == "on" {
+		gate := holds.NewGate(holds.GateOptions{Store: store, Heard: feed, Log: b.log})
+		b.reg.MustRegister(gate)
+		a.runners = append(a.runners, gate.Run)
+		api.Behind(gate)
+	}
+	api.Mount(v1)
+}
+
+// buildHub joins the feed to those who watch: it orders and merges, the hub
+// writes.
+func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed) {
 	a.hub = hub.New(hub.Options{
 		Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg,
 		Limits: b.cfg.hubLimits(a.echo.IPExtractor, b.log), MaxAge: b.cfg.HubMaxAge, Portable: b.cfg.HubEngine == "portable",

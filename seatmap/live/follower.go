@@ -162,6 +162,7 @@ func (f *follower) begin(ctx context.Context) error {
 	f.sale = sale
 	s.fit(sale.Chart.Seats)
 	f.p.restart(s)
+	f.p.heard.tags.last(sale)
 	f.confirmLocked(asked)
 	return nil
 }
@@ -228,6 +229,7 @@ func (f *follower) adoptSale(ctx context.Context, sale *seatmap.Sale) {
 	f.mu.Lock()
 	another := sale.ChartSHA != f.sale.ChartSHA
 	f.sale, f.shown = sale, nil
+	f.p.heard.tags.last(sale)
 	n := f.p.N
 	f.mu.Unlock()
 	if another {

@@ -1,17 +1,11 @@
 package live
 
 import (
+	"encoding/json"
 	"time"
 
 	"seatcast/seatmap"
 )
-
-// holder is what was heard of who holds a seat. A snapshot does not tell: of a
-// seat it shows as held the zero value is known.
-type holder struct {
-	ends time.Duration // by sinceBegan
-	tag  seatmap.Tag
-}
 
 // began is the zero of this process's own clock, which nobody sets: when a hold
 // ends is counted from when it was heard of, however wrong the time of day.
@@ -19,76 +13,160 @@ var began = time.Now()
 
 func sinceBegan(t time.Time) time.Duration { return t.Sub(began) }
 
-// holders are those of every seat, by index.
-type holders []holder
-
-func newHolders(m seatmap.Map) holders { return make(holders, 4*len(m)) }
-
-// hear notes who holds the seats of a change that was heard then. A message may
-// be late, so a hold is believed to last longer than it does by that much. Who
-// held a seat when it was sold is kept: it may be the buyer who asks again.
-func (hs holders) hear(c *seatmap.Change, heard time.Time) {
-	var of holder
-	if c.Until > 0 && c.Tag != "" {
-		of = holder{sinceBegan(heard) + time.Duration(c.Until-c.At)*time.Millisecond, seatmap.TagOf(c.Tag)}
-	}
-	hs.set(c.Reserved, of)
-	hs.set(c.Released, holder{})
-	hs.set(c.Closed, holder{})
+// hearsay is what the map does not show of those who hold its seats. A snapshot
+// does not tell it: of the seats held then nothing is known.
+type hearsay struct {
+	ends  []time.Duration // by seat: when its hold is over, by sinceBegan; 0: not known
+	ahead ahead
+	tags  tags
 }
 
-func (hs holders) set(seats []int, of holder) {
-	for _, i := range seats {
-		if i >= 0 && i < len(hs) {
-			hs[i] = of
+// forget is for a map whose changes were not heard.
+func (h *hearsay) forget(m seatmap.Map) {
+	h.ends, h.ahead = make([]time.Duration, 4*len(m)), ahead{}
+}
+
+// hear notes a change that has been applied.
+func (h *hearsay) hear(c *heardChange) {
+	ends := h.holds(c)
+	for _, i := range c.Reserved {
+		if i >= 0 && i < len(h.ends) {
+			h.ends[i] = ends
 		}
 	}
-}
-
-// known is what the projection says of a seat now.
-func (p *projection) known(i int, now time.Time) seatmap.Known {
-	k := seatmap.Known{Status: p.Map.At(i)}
-	if i >= 0 && i < len(p.holders) {
-		k.Tag = p.holders[i].tag
-		k.Left = p.holders[i].ends - sinceBegan(now)
+	if c.N >= h.ahead.last {
+		h.ahead = ahead{}
 	}
-	return k
 }
 
-// Known appends to known what this node has heard of each of the seats. All of
-// it is as Redis was age ago, or newer: since then a change may have been lost.
-// It returns false for an event that is not followed, or not yet.
-func (f *Feed) Known(event string, seats []int, known []seatmap.Known) (all []seatmap.Known, age time.Duration, ok bool) {
+// holds notes who holds the seats of a change, and returns until when; 0 when it
+// does not say. A message may be late: a hold is believed to last longer than it
+// does by that much.
+func (h *hearsay) holds(c *heardChange) time.Duration {
+	if c.Until == 0 || c.Tag == "" {
+		return 0
+	}
+	h.tags.add(seatmap.TagOf(c.Tag), c.at)
+	return sinceBegan(c.at) + time.Duration(c.Until-c.At)*time.Millisecond
+}
+
+// ahead is what this very process has changed before the projection has come to
+// it: who is told that he holds a seat, or that it is free, and asks again finds
+// it so.
+type ahead struct {
+	last  int64 // the highest number of them
+	seats map[int]aheadSeat
+}
+
+type aheadSeat struct {
+	n      int64
+	status seatmap.Status
+	ends   time.Duration
+}
+
+// tell notes a change of this process, before it is heard.
+func (p *projection) tell(c *heardChange) {
+	if c.N <= p.N || c.Reset {
+		return
+	}
+	ends := p.heard.holds(c)
+	a := &p.heard.ahead
+	if a.seats == nil {
+		a.seats = make(map[int]aheadSeat)
+	}
+	a.last = max(a.last, c.N)
+	c.Each(func(i int, to seatmap.Status) {
+		if a.seats[i].n < c.N {
+			a.seats[i] = aheadSeat{c.N, to, ends}
+		}
+	})
+}
+
+// seat is what is known of one now.
+func (p *projection) seat(i int, now time.Time) seatmap.KnownSeat {
+	if i < 0 || i >= len(p.heard.ends) {
+		return seatmap.KnownSeat{Status: seatmap.Available} // of a chart not read yet
+	}
+	status, ends := p.Map.At(i), p.heard.ends[i]
+	if own := p.heard.ahead.seats[i]; own.n > p.N {
+		status, ends = own.status, own.ends
+	}
+	return seatmap.KnownSeat{Status: status, Left: ends - sinceBegan(now)}
+}
+
+// tags are those of the tokens that have held anything for the last span of
+// time, and for at most two: as many as Redis keeps baskets, or twice that.
+type tags struct {
+	span       time.Duration
+	turned     time.Time
+	young, old map[seatmap.Tag]struct{}
+}
+
+// remembered is how long a basket outlives its hold, and a little more.
+const remembered = 11 * time.Minute
+
+// last sets the span by how long a token of the sale is of interest.
+func (t *tags) last(sale *seatmap.Sale) { t.span = sale.Terms.Cap + sale.Terms.Grace + remembered }
+
+func (t *tags) add(tag seatmap.Tag, now time.Time) {
+	if t.young == nil || now.Sub(t.turned) > t.span {
+		t.old, t.young, t.turned = t.young, make(map[seatmap.Tag]struct{}), now
+	}
+	t.young[tag] = struct{}{}
+}
+
+func (t *tags) has(tag seatmap.Tag) bool {
+	_, young := t.young[tag]
+	_, old := t.old[tag]
+	return young || old
+}
+
+// Known returns what this node has heard of seats, in the moment it is asked,
+// and of the token with this tag. It returns false for an event that is not
+// followed, or not yet.
+func (f *Feed) Known(event string, tag seatmap.Tag, seats []int) (k seatmap.Known, ok bool) {
 	one := f.follower(event)
 	if one == nil {
-		return known, 0, false
+		return k, false
 	}
 	now := time.Now()
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if one.sale == nil {
-		return known, 0, false
+		return k, false
 	}
-	for _, i := range seats {
-		known = append(known, one.p.known(i, now))
+	k = seatmap.Known{Seats: make([]seatmap.KnownSeat, len(seats)), Holder: one.p.heard.tags.has(tag), Age: one.ageLocked()}
+	for at, i := range seats {
+		k.Seats[at] = one.p.seat(i, now)
 	}
-	return known, one.ageLocked(), true
+	return k, true
 }
 
-// Map returns the newest map of a hot event that this node has heard of, and its
-// number. It is shared by all who ask before the next change, and must not be
-// written. It returns false for an event that is not followed, and while
-// nothing says that Redis still is where the map is.
-func (f *Feed) Map(event string) (m seatmap.Map, n int64, ok bool) {
+// Map returns the newest map of an event that this node has heard of. It is
+// shared by all who ask before the next change, and must not be written. It
+// returns false for an event that is not followed, and while nothing says that
+// Redis still is where the map is.
+func (f *Feed) Map(sale *seatmap.Sale) (seatmap.Map, bool) {
+	one, sure := f.projected(sale)
+	if !sure {
+		return nil, false
+	}
+	return one.view().state.Map, true
+}
+
+// tell is for a change that this process has made.
+func (f *Feed) tell(event string, change []byte) {
 	one := f.follower(event)
 	if one == nil {
-		return nil, 0, false
+		return
 	}
-	if _, _, loaded := one.position(); !loaded || !one.sure() {
-		return nil, 0, false
+	var c seatmap.Change
+	if json.Unmarshal(change, &c) != nil {
+		return // who hears it counts it
 	}
-	v := one.view()
-	return v.state.Map, v.state.N, true
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.p.tell(&heardChange{c, time.Now()})
 }
 
 func (f *Feed) follower(event string) *follower {

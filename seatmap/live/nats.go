@@ -62,9 +62,10 @@ func subjectOf(sub *nats.Subscription) string {
 
 // Voice tells all nodes of a change.
 type Voice struct {
-	nc  *nats.Conn
-	m   *Metrics
-	log *slog.Logger
+	nc   *nats.Conn
+	near *Feed // of this process, or nil
+	m    *Metrics
+	log  *slog.Logger
 }
 
 // NewVoice returns a Voice on nc.
@@ -72,9 +73,16 @@ func NewVoice(nc *nats.Conn, m *Metrics, log *slog.Logger) *Voice {
 	return &Voice{nc: nc, m: m, log: log}
 }
 
+// Near has f know each change at once, before it is heard. It is called before
+// the first Publish.
+func (v *Voice) Near(f *Feed) { v.near = f }
+
 // Publish sends a change as its script logged it. It never fails the caller:
 // the change is true already, and a message lost is repaired from the log.
 func (v *Voice) Publish(ctx context.Context, event string, change []byte) {
+	if v.near != nil {
+		v.near.tell(event, change)
+	}
 	if err := v.nc.Publish(subject(event), change); err != nil {
 		v.m.unsaid.Inc()
 		v.log.WarnContext(ctx, "change not published", "event", event, "err", err)

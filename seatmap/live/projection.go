@@ -13,7 +13,7 @@ import (
 // It reads no clock and does no I/O.
 type projection struct {
 	State
-	holders holders               // of the seats held, as far as was heard
+	heard   hearsay               // of who holds its seats
 	early   map[int64]heardChange // changes that came before their time, by the number they follow
 	pending merge                 // applied, not yet published
 	recent  []seatmap.Change      // applied last, each following the one before; ends at N
@@ -77,7 +77,7 @@ func (p *projection) take(c heardChange) (v verdict, followed int) {
 
 func (p *projection) apply(c *heardChange) {
 	c.Apply(p.Map)
-	p.holders.hear(&c.Change, c.at)
+	p.heard.hear(c)
 	maps.Copy(p.Areas, c.Areas)
 	p.N = c.N
 	p.pending.add(&c.Change)
@@ -120,7 +120,7 @@ func (p *projection) compare() {
 	if p.check.N == p.N && !p.check.same(&p.State) {
 		p.drifted = true
 		p.State, p.recent = p.check.clone(), nil
-		p.holders = newHolders(p.Map)
+		p.heard.forget(p.Map)
 	}
 	p.check = nil
 }
@@ -130,15 +130,15 @@ func (p *projection) compare() {
 func (p *projection) jump(to State, at, oldest int64) {
 	p.pending.jump(&p.State, &to, at, oldest)
 	p.State = to
-	p.holders = newHolders(to.Map)
+	p.heard.forget(to.Map)
 	p.check, p.recent = nil, nil
 	p.forget()
 }
 
-// restart forgets everything for s.
+// restart forgets everything for s, but who has ever asked.
 func (p *projection) restart(s State) {
-	kept := p.early
-	*p = projection{State: s, holders: newHolders(s.Map), early: kept}
+	*p = projection{State: s, early: p.early, heard: hearsay{tags: p.heard.tags}}
+	p.heard.forget(s.Map)
 	if p.early == nil {
 		p.early = make(map[int64]heardChange)
 	}
