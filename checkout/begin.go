@@ -105,3 +105,62 @@ func insertAttempt(ctx context.Context, tx pgx.Tx, a *attempt, key string) error
 		a.ID, a.Booking, a.State, a.Provider, a.Method, key, a.Hash, a.Money.Currency, a.Money.Amount)
 	return err
 }
+
+// ReasonSwapped is why an attempt failed that began before its seats were
+// swapped.
+const ReasonSwapped = "seats_swapped"
+
+// becomes ends an attempt that is not for what the sealed basket is, unless its
+// provider has been asked meanwhile, makes the booking what the basket is, and
+// returns ErrSwapped. No provider has heard of a payment for anything else:
+// each is asked only after the seal.
+func (s *Store) becomes(ctx context.Context, a *attempt, basket seatmap.Basket) error {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	swapped := false
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		b, now, err := lockAttempt(ctx, tx, a.ID)
+		if err != nil {
+			return err
+		}
+		same, err := b.isOf(basket)
+		if err != nil || same && now.Money == b.Money || now.State != AttemptCreated {
+			return err
+		}
+		if !same {
+			if err := replaceSeats(ctx, tx, b.ID, basket); err != nil {
+				return err
+			}
+		}
+		swapped = true
+		return s.ended(ctx, tx, b, now, AttemptFailed, ReasonSwapped)
+	})
+	if err == nil && swapped {
+		err = ErrSwapped
+	}
+	return said("swap seats of "+a.Booking, err)
+}
+
+func replaceSeats(ctx context.Context, tx pgx.Tx, id string, basket seatmap.Basket) error {
+	b := booking{ID: id, Quote: basket.Quote}
+	q, err := b.quote()
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `UPDATE bookings SET seats = $2, quote = $3, amount = $4, currency = $5, updated_at = now()
+		WHERE id = $1 AND state IN ('held', 'paying')`, id, basket.Seats, basket.Quote, q.Total.Amount, q.Total.Currency)
+	return err
+}
+
+// Standing returns whose a booking is and its state, once a payment of it has
+// begun; before that both are empty.
+func (s *Store) Standing(ctx context.Context, id string) (user, state string, err error) {
+	b, err := s.booking(ctx, id)
+	if errors.Is(err, ErrNoBooking) {
+		return "", "", nil
+	}
+	if err != nil {
+		return "", "", err
+	}
+	return b.User, string(b.State), nil
+}

@@ -12,7 +12,7 @@ import (
 )
 
 // slowHolds lets something happen right after a hold was extended, right
-// before its basket is read, or right before it is given back.
+// before its basket is read or sealed, or right before it is given back.
 type slowHolds struct {
 	*fakeHolds
 	extended, reading, releasing func()
@@ -21,6 +21,11 @@ type slowHolds struct {
 func (s *slowHolds) Basket(ctx context.Context, event, token string) (seatmap.Basket, error) {
 	run(&s.reading)
 	return s.fakeHolds.Basket(ctx, event, token)
+}
+
+func (s *slowHolds) Seal(ctx context.Context, event, token string) (seatmap.Basket, error) {
+	run(&s.reading)
+	return s.fakeHolds.Seal(ctx, event, token)
 }
 
 func (s *slowHolds) Extend(ctx context.Context, event, token, user string, by, grace time.Duration) (seatmap.Basket, error) {

@@ -21,7 +21,9 @@
 //	           └─────▶ failed ─── a provider's second word ─┘          └──▶ capture_refused
 //
 // A booking has a row from its first payment on; before that it lives in its
-// basket. An attempt is one try at paying, written before the provider hears
+// basket, and may be swapped for another. What is charged is what the basket
+// was when it was sealed, which it is before a provider hears of a payment. An
+// attempt is one try at paying, written before the provider hears
 // of it. Whatever says that an attempt is authorised (the provider's answer, a
 // webhook, confirm, the reconciler) goes through one function, settle, and so
 // through one arbiter: it sells every seat and place of the booking or none.
@@ -139,6 +141,7 @@ var (
 	ErrFinal          = errors.New("checkout: booking is over")                              // sold, lost, refunded: nothing more is paid or given back
 	ErrInProgress     = errors.New("checkout: a payment is under way")                       // and could not be stopped
 	ErrReused         = errors.New("checkout: idempotency key used for another request")     // nothing changed
+	ErrSwapped        = errors.New("checkout: seats swapped while the payment began")        // nothing is charged
 	ErrNoProvider     = errors.New("checkout: no such payment provider")                     //
 	ErrBadSignature   = errors.New("checkout: webhook signature does not match")             // or is too old
 	ErrUnknownPayment = errors.New("checkout: payment of no attempt of ours")                // nothing changed
@@ -154,6 +157,9 @@ type Holds interface {
 	// beyond its cap. seatmap.ErrNoBasket, ErrNotYours, ErrHoldExpired,
 	// *seatmap.LostError.
 	Extend(ctx context.Context, event, token, user string, by, grace time.Duration) (seatmap.Basket, error)
+	// Seal fixes the seats of a basket for good and returns it as it is, or
+	// seatmap.ErrNoBasket. Whoever swaps seats came before or is refused.
+	Seal(ctx context.Context, event, token string) (seatmap.Basket, error)
 	// Release gives the seats of a basket back.
 	Release(ctx context.Context, event, token, user string) error
 	// Spend marks seats sold or closed, areas and baskets, whoever held them.

@@ -178,6 +178,7 @@ var problems = []struct {
 	{seatmap.ErrHoldExpired, &web.Problem{Status: http.StatusConflict, Code: "hold_expired", Detail: "the hold has ended or was given back; begin a new booking"}},
 	{ErrFinal, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}},
 	{ErrInProgress, &web.Problem{Status: http.StatusConflict, Code: "payment_in_progress", Detail: "a payment of this booking is under way; wait for its verdict", RetryAfter: 2 * time.Second}},
+	{ErrSwapped, &web.Problem{Status: http.StatusConflict, Code: "booking_changed", Detail: "its seats were swapped while the payment began: nothing is charged. GET the booking, and pay it with a new Idempotency-Key"}},
 	{ErrReused, &web.Problem{Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Detail: "this Idempotency-Key was used for another payment of the booking"}},
 	{ErrNoProvider, &web.Problem{Status: http.StatusNotFound, Code: "not_found", Detail: "there is no such payment provider"}},
 	{ErrBadSignature, &web.Problem{Status: http.StatusBadRequest, Code: "bad_signature", Detail: "the webhook is not signed with the secret of this provider, or was signed more than five minutes ago"}},

@@ -23,7 +23,7 @@ const finishWithin = 15 * time.Second
 // an attempt before answers that one.
 //
 // ErrNoBooking, seatmap.ErrNotYours, seatmap.ErrHoldExpired, ErrFinal,
-// ErrInProgress, ErrReused, *LostError, and seatmap.ErrUnavailable, after which
+// ErrInProgress, ErrReused, ErrSwapped, *LostError, and seatmap.ErrUnavailable, after which
 // nothing has begun and the hold stays.
 func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	event, token, ok := seatmap.ParseBookingID(r.Booking)
@@ -60,7 +60,7 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	ctx = context.WithoutCancel(ctx) // what has begun is finished, though the shopper may go
 	if fresh {
 		switch err := d.ask(ctx, a); {
-		case errors.Is(err, seatmap.ErrHoldExpired):
+		case errors.Is(err, seatmap.ErrHoldExpired), errors.Is(err, ErrSwapped):
 			return nil, err
 		case err != nil:
 			d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
@@ -69,26 +69,48 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	return d.receipt(ctx, r.Booking, a.ID, !fresh)
 }
 
-// wasReleased says that the owner has given the hold back while its payment
-// began: Cancel saw no row yet. Who writes first and reads then, on both sides,
-// cannot miss the other.
-func (d *Desk) wasReleased(ctx context.Context, b *booking) bool {
-	basket, err := d.holds.Basket(ctx, b.Event, b.Token)
-	return err == nil && basket.State == seatmap.BasketReleased
+// seal fixes the seats of a booking before a payment of it is asked for, and
+// sees what its owner has done with the hold while the payment began, when
+// nobody but its basket knew. Who writes first and reads then, on both sides,
+// cannot miss the other: the row is written, and now the basket is sealed and
+// read in one step.
+//
+//   - Given back (Cancel saw no row): the booking is over, ErrHoldExpired. The
+//     payment is ended at its provider all the same: another tab may have asked
+//     for it already.
+//   - Other seats (a swap saw no seal): the booking becomes what the basket is,
+//     and this attempt, of which no provider has heard, has failed: ErrSwapped.
+//     After the seal nothing is swapped any more.
+//
+// While the holds do not answer nothing is asked for: the reconciler goes on.
+func (d *Desk) seal(ctx context.Context, a *attempt) error {
+	b, err := d.store.booking(ctx, a.Booking)
+	if err != nil {
+		return err
+	}
+	basket, err := d.holds.Seal(ctx, b.Event, b.Token)
+	switch {
+	case errors.Is(err, seatmap.ErrNoBasket):
+		return nil // forgotten: there is nothing to be swapped, and the arbiter decides
+	case err != nil:
+		return err
+	case basket.State == seatmap.BasketReleased:
+		if err := d.cancel(ctx, b); err != nil {
+			return err
+		}
+		return seatmap.ErrHoldExpired
+	}
+	same, err := b.isOf(basket)
+	if err != nil || same && a.Money == b.Money {
+		return err
+	}
+	return d.store.becomes(ctx, a, basket)
 }
 
-// unlessReleased ends a booking whose owner has given it back, before its
-// payment is asked for: seatmap.ErrHoldExpired. The payment is ended at its
-// provider all the same: another tab may have asked for it already.
-func (d *Desk) unlessReleased(ctx context.Context, id string) error {
-	b, err := d.store.booking(ctx, id)
-	if err != nil || !d.wasReleased(ctx, b) {
-		return err
-	}
-	if err := d.cancel(ctx, b); err != nil {
-		return err
-	}
-	return seatmap.ErrHoldExpired
+// isOf says whether a row is of the seats a basket has, at its price.
+func (b *booking) isOf(basket seatmap.Basket) (bool, error) {
+	q, err := (&booking{ID: b.ID, Quote: basket.Quote}).quote()
+	return slices.Equal(b.Seats, basket.Seats) && b.Money == q.Total, err
 }
 
 // hash is what a repeat of the request must equal.
@@ -195,14 +217,14 @@ func addsUp(q seatmap.Quote, b *booking) bool {
 }
 
 // ask asks the provider about an attempt (for the first time, for the payment
-// itself) and settles what it says. seatmap.ErrHoldExpired when the booking was
-// given back before its payment was asked for; after any other error the
-// outcome is unknown, and the reconciler asks again.
+// itself) and settles what it says. seatmap.ErrHoldExpired or ErrSwapped when the
+// booking was given back or swapped before its payment was asked for; after any
+// other error the outcome is unknown, and the reconciler asks again.
 func (d *Desk) ask(ctx context.Context, a *attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
 	if a.Ref == "" {
-		if err := d.unlessReleased(ctx, a.Booking); err != nil {
+		if err := d.seal(ctx, a); err != nil {
 			return err
 		}
 	}

@@ -3,7 +3,7 @@ package holds
 import (
 	"context"
 	_ "embed"
-	"errors"
+	"fmt"
 	"time"
 
 	"seatcast/seatmap"
@@ -97,11 +97,15 @@ func (s *Store) Release(ctx context.Context, event, token, user string) (err err
 	return nil
 }
 
+// settleTries is how often a basket may become another between the read and
+// the script: only its own account changes it.
+const settleTries = 10
+
 // settled calls f with a basket, which only the basket itself can tell, and its
 // body, until that is still its body when the script looks: what f has judged
 // by it then holds.
 func (s *Store) settled(ctx context.Context, event, token string, f func(b seatmap.Basket, body string) (reply, error)) (reply, error) {
-	for range 3 {
+	for range settleTries {
 		stored, err := warmed(ctx, event, s.warm, func() (string, error) { return s.stored(ctx, event, token) })
 		if err != nil {
 			return reply{}, err
@@ -122,5 +126,5 @@ func (s *Store) settled(ctx context.Context, event, token string, f func(b seatm
 			return reply{}, refused(answer)
 		}
 	}
-	return reply{}, errors.New("holds: basket changes all the time")
+	return reply{}, fmt.Errorf("basket changes all the time: %w", seatmap.ErrUnavailable)
 }

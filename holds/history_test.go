@@ -12,6 +12,7 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"seatcast/holds"
+	"seatcast/seatmap"
 )
 
 // move is one call on one seat, as its caller saw it.
@@ -51,9 +52,10 @@ var register = porcupine.Model{
 	DescribeOperation: func(input, output any) string { return fmt.Sprint(input, " ", output) },
 }
 
-// TestHoldsAreLinearizable lets many shoppers take and give back a few seats at
-// once. Each take of two seats is a move on each of them: won together, or the
-// ones named as taken were refused.
+// TestHoldsAreLinearizable lets many shoppers take, swap and give back a few
+// seats at once. Each take of two seats is a move on each of them: won together,
+// or the ones named as taken were refused. A swap is a take of what it adds and a
+// release of what it drops.
 func TestHoldsAreLinearizable(t *testing.T) {
 	t.Parallel()
 	const shoppers, rounds, seats = 12, 150, 6
@@ -92,6 +94,21 @@ func TestHoldsAreLinearizable(t *testing.T) {
 				}
 				for _, seat := range r.Seats {
 					note(shopper, move{seat, true, r.Token}, true, call, ret)
+				}
+				if kept, other := r.Seats[0], random.IntN(seats); other != kept && other != r.Seats[1] {
+					to := []int{min(kept, other), max(kept, other)}
+					call = time.Since(start)
+					_, err := h.store.Swap(t.Context(), h.swaps(seatmap.Basket{Token: r.Token, User: r.User}, to...))
+					ret = time.Since(start)
+					if err != nil && !errors.As(err, &taken) {
+						t.Error(err)
+						return
+					}
+					note(shopper, move{other, true, r.Token}, err == nil, call, ret)
+					if err == nil {
+						note(shopper, move{r.Seats[1], false, r.Token}, true, call, ret)
+						r.Seats = to
+					}
 				}
 				call = time.Since(start)
 				if err := h.store.Release(t.Context(), h.event, r.Token, r.User); err != nil {

@@ -21,6 +21,7 @@
 // The clock is Redis's own: no answer depends on the time of this machine.
 //
 //	take ──► held ──extend──► held ──release──► (free)
+//	           │├─swap───► held, other seats; never once sealed
 //	           │└─until──► (expired) ──lapse──► the map tells
 //	           └─spend──► sold ──restore──► (free)
 //
@@ -77,6 +78,10 @@ var (
 	ErrOverCap = errors.New("holds: account holds as many seats as it may")
 	ErrReused  = errors.New("holds: token belongs to another request")
 )
+
+// ErrSealed is the answer of Swap while a basket is being paid for, and ever
+// after. Nothing changed.
+var ErrSealed = errors.New("holds: a payment of the basket has begun")
 
 // TakenError names the seats of a request that somebody has. No seat of the
 // request was taken.

@@ -7,12 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -21,13 +19,16 @@ import (
 	"seatcast/web"
 )
 
-// API serves the calls that take and extend holds. What gives them back or
-// pays for them is checkout's.
+// API serves the calls that take, swap and extend holds. What gives them back
+// or pays for them is checkout's.
 type API struct {
-	store *Store
-	sales seatmap.Sales
-	key   []byte
-	gate  *Gate // nil: Redis is asked for every request
+	store  *Store
+	sales  seatmap.Sales
+	key    []byte
+	gate   *Gate    // nil: Redis is asked for every request
+	maps   Maps     // nil: Redis is asked for every map
+	pays   Payments // nil: the seal of a basket alone says that it is being paid for
+	nearby nearby
 }
 
 // NewAPI returns the calls of store. key is secret and the same on every node:
@@ -35,6 +36,12 @@ type API struct {
 // finds the basket of the first.
 func NewAPI(store *Store, sales seatmap.Sales, key []byte) *API {
 	return &API{store: store, sales: sales, key: key}
+}
+
+// With has maps looked at in memory, and p asked before seats are swapped.
+func (a *API) With(maps Maps, p Payments) *API {
+	a.maps, a.pays = maps, p
+	return a
 }
 
 // Behind has g refuse from memory what it can, before anything is asked of
@@ -48,18 +55,7 @@ func (a *API) Behind(g *Gate) *API {
 func (a *API) Mount(g *echo.Group) {
 	g.POST("/bookings/:booking", a.take) // here the name is an event's
 	g.POST("/bookings/:booking/extend", a.extend)
-}
-
-// takeBody is what a shopper asks for.
-type takeBody struct {
-	TicketIDs     []string        `json:"ticketIds"`
-	Areas         []areaBody      `json:"areas"`
-	BestAvailable json.RawMessage `json:"bestAvailable"`
-}
-
-type areaBody struct {
-	Area     string `json:"area"`
-	Quantity int    `json:"quantity"`
+	g.PUT("/bookings/:booking/seats", a.swap)
 }
 
 // take answers 201 with a new booking, or 200 with the one the same request
@@ -94,21 +90,15 @@ func (a *API) take(c echo.Context) error {
 		return err
 	}
 	r.User, r.Token = user, a.token(user, sale.Event, key)
-	if err := a.gate.refuse(r); err != nil {
-		return problem(sale, err)
-	}
-	if err := r.price(sale); err != nil {
+	granted, err := a.grant(c.Request().Context(), sale, r, body)
+	if err != nil {
 		return err
 	}
-	b, fresh, err := a.store.take(c.Request().Context(), r)
-	if err != nil {
-		return problem(sale, err)
-	}
 	status := http.StatusOK
-	if fresh {
+	if granted.fresh {
 		status = http.StatusCreated
 	}
-	return answer(c, status, sale, b)
+	return answer(c, status, sale, granted)
 }
 
 // unlessRepeat refuses a request to an event that takes no bookings, unless it
@@ -122,6 +112,10 @@ func (a *API) unlessRepeat(ctx context.Context, sale *seatmap.Sale, user, key st
 			return problem(sale, err)
 		}
 	}
+	return notOpen(sale)
+}
+
+func notOpen(sale *seatmap.Sale) error {
 	return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open",
 		Detail: "bookings are not taken at the moment; the sale opens, or has opened, at " + sale.Opens.UTC().Format(time.RFC3339)}
 }
@@ -144,7 +138,33 @@ func (a *API) extend(c echo.Context) error {
 	if err != nil {
 		return problem(sale, err)
 	}
-	return answer(c, http.StatusOK, sale, b)
+	return answer(c, http.StatusOK, sale, granted{basket: b})
+}
+
+// swap answers 200 with the booking and its new seats, and the same when it has
+// them already.
+func (a *API) swap(c echo.Context) error {
+	user, err := web.User(c)
+	if err != nil {
+		return err
+	}
+	event, token, ok := seatmap.ParseBookingID(c.Param("booking"))
+	if !ok {
+		return problem(nil, seatmap.ErrNoBasket)
+	}
+	sale, err := a.sale(c, event, "unknown_booking")
+	if err != nil {
+		return err
+	}
+	var body swapBody
+	if err := web.Bind(c, &body); err != nil {
+		return err
+	}
+	g, err := a.exchange(c.Request().Context(), sale, token, user, body)
+	if err != nil {
+		return err
+	}
+	return answer(c, http.StatusOK, sale, g)
 }
 
 func (a *API) sale(c echo.Context, event, unknown string) (*seatmap.Sale, error) {
@@ -158,13 +178,17 @@ func (a *API) sale(c echo.Context, event, unknown string) (*seatmap.Sale, error)
 	return sale, nil
 }
 
-func answer(c echo.Context, status int, sale *seatmap.Sale, b seatmap.Basket) error {
-	shown, err := sale.Booking(b)
+func answer(c echo.Context, status int, sale *seatmap.Sale, g granted) error {
+	shown, err := sale.Booking(g.basket)
 	if err != nil {
 		return err
 	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
-	return c.JSON(status, shown)
+	return c.JSON(status, struct {
+		seatmap.Booking
+		Together *bool     `json:"together,omitempty"`
+		Warnings []warning `json:"warnings,omitempty"`
+	}{shown, g.together, g.warnings})
 }
 
 // token names the basket of a request. Only who has the key of this server can
@@ -179,109 +203,6 @@ func (a *API) token(user, event, key string) string {
 	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:24])
 }
 
-// request turns what was asked for into seats of the sale, priced.
-func (b takeBody) request(sale *seatmap.Sale) (TakeRequest, error) {
-	r := TakeRequest{Event: sale.Event, Terms: sale.Terms}
-	if len(b.BestAvailable) > 0 {
-		return r, refuse("not_offered", "bestAvailable is not offered here; name seats by ticketIds", nil)
-	}
-	if len(b.TicketIDs)+len(b.Areas) == 0 {
-		return r, web.Bad("empty_booking", "name at least one seat or area")
-	}
-	var err error
-	if r.Areas, err = b.places(sale); err != nil {
-		return r, err
-	}
-	wanted := len(b.TicketIDs)
-	for _, quantity := range r.Areas {
-		wanted += quantity
-	}
-	if most := sale.Terms.SeatsPerBooking; wanted > most || len(b.TicketIDs) > MaxSeats {
-		return r, refuse("too_many_seats", fmt.Sprintf("one booking has at most %d seats and places", min(most, MaxSeats)), nil)
-	}
-	r.Seats, err = b.seats(sale)
-	return r, err
-}
-
-// price adds what only a request that is not refused at once needs.
-func (r *TakeRequest) price(sale *seatmap.Sale) error {
-	quote, err := sale.Quote(r.Seats, r.Areas)
-	if err != nil {
-		return err
-	}
-	if r.Quote, err = json.Marshal(quote); err != nil {
-		return fmt.Errorf("quote %s: %w", sale.Event, err)
-	}
-	r.Hash, err = hash(*r)
-	return err
-}
-
-// seats are the indexes of the seats asked for, ascending.
-func (b takeBody) seats(sale *seatmap.Sale) ([]int, error) {
-	var (
-		seats         = make([]int, 0, len(b.TicketIDs))
-		seen          = make(map[string]bool, len(b.TicketIDs))
-		unknown, more []string
-	)
-	for _, id := range b.TicketIDs {
-		seat, ok := sale.Index.Seat(id)
-		switch {
-		case seen[id]:
-			more = append(more, id)
-		case !ok:
-			unknown = append(unknown, id)
-		default:
-			seats = append(seats, seat.I)
-		}
-		seen[id] = true
-	}
-	if len(unknown) > 0 {
-		return nil, refuse("unknown_seat", "this event has no such seats", map[string]any{"seats": unknown})
-	}
-	if len(more) > 0 {
-		return nil, refuse("duplicate_seat", "name each seat once", map[string]any{"seats": more})
-	}
-	slices.Sort(seats)
-	return seats, nil
-}
-
-// places are the places asked for, by area.
-func (b takeBody) places(sale *seatmap.Sale) (map[string]int, error) {
-	if len(b.Areas) == 0 {
-		return nil, nil
-	}
-	places := make(map[string]int, len(b.Areas))
-	for _, a := range b.Areas {
-		area, ok := sale.Index.Area(a.Area)
-		switch {
-		case !ok:
-			return nil, refuse("unknown_area", "this event has no such area", map[string]any{"area": a.Area})
-		case places[a.Area] > 0:
-			return nil, web.Bad("bad_request", "name each area once")
-		case a.Quantity < 1:
-			return nil, web.Bad("bad_request", "quantity is at least 1")
-		case a.Quantity > area.Capacity:
-			return nil, full(a.Area)
-		}
-		places[a.Area] = a.Quantity
-	}
-	return places, nil
-}
-
-// hash tells whether two requests ask for the same: the order of seats and
-// areas, and what they cost today, do not matter.
-func hash(r TakeRequest) (string, error) {
-	asked, err := json.Marshal(struct {
-		Seats []int
-		Areas map[string]int
-	}{r.Seats, r.Areas})
-	if err != nil {
-		return "", fmt.Errorf("hash of a request: %w", err)
-	}
-	sum := sha256.Sum256(asked)
-	return hex.EncodeToString(sum[:16]), nil
-}
-
 func refuse(code, detail string, extra map[string]any) *web.Problem {
 	return &web.Problem{Status: http.StatusUnprocessableEntity, Code: code, Detail: detail, Extra: extra}
 }
@@ -294,15 +215,37 @@ func full(area string) *web.Problem {
 	return conflict("area_full", "not enough places are left in this area", map[string]any{"area": area})
 }
 
+func seatsTaken(extra map[string]any) *web.Problem {
+	return conflict("seats_taken", "somebody has these seats; nothing was taken", extra)
+}
+
+// tooFew tells how much of what is wished is left.
+func tooFew(e *seatmap.TooFewError) *web.Problem {
+	left := map[string]any{"left": e.Seats, "spacesLeft": e.Spaces}
+	if e.Seats+e.Spaces == 0 {
+		return conflict("sold_out", "no seat that matches is left; some may come back", left)
+	}
+	return conflict("too_few_left", "fewer seats that match are left; ask for less, or for other sections, categories or prices", left)
+}
+
+func paying() *web.Problem {
+	return &web.Problem{Status: http.StatusConflict, Code: "payment_in_progress", RetryAfter: 2 * time.Second,
+		Detail: "a payment of this booking has begun: its seats stay as they are"}
+}
+
 // ticketIDs are the API's names of seats.
-func ticketIDs(sale *seatmap.Sale, seats []int) map[string]any {
+func ticketIDs(sale *seatmap.Sale, seats []int) []string {
 	ids := make([]string, 0, len(seats))
 	for _, i := range seats {
 		if at, ok := sale.Index.At(i); ok {
 			ids = append(ids, at.Seat.TicketID)
 		}
 	}
-	return map[string]any{"seats": ids}
+	return ids
+}
+
+func named(sale *seatmap.Sale, seats []int) map[string]any {
+	return map[string]any{"seats": ticketIDs(sale, seats)}
 }
 
 // problem is how each outcome is told. What is not in the table is ours to
@@ -312,14 +255,27 @@ func problem(sale *seatmap.Sale, err error) error {
 		taken *TakenError
 		lost  *seatmap.LostError
 		area  *AreaFullError
+		few   *seatmap.TooFewError
+		said  *web.Problem
 	)
 	switch {
+	case errors.As(err, &said):
+		return err
+	case errors.As(err, &few):
+		return tooFew(few)
+	case errors.Is(err, seatmap.ErrBadWish):
+		return badWish(strings.TrimPrefix(err.Error(), seatmap.ErrBadWish.Error()+": "))
+	case errors.Is(err, errContended):
+		return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", RetryAfter: time.Second, Extra: map[string]any{"seats": []string{}},
+			Detail: "others were faster each time; nothing was taken: send the same request again"}
 	case errors.As(err, &taken):
-		return conflict("seats_taken", "somebody has these seats; nothing was taken", ticketIDs(sale, taken.Seats))
+		return seatsTaken(named(sale, taken.Seats))
 	case errors.As(err, &lost):
-		return conflict("seats_lost", "somebody else has these seats of the booking", ticketIDs(sale, lost.Seats))
+		return conflict("seats_lost", "somebody else has these seats of the booking", named(sale, lost.Seats))
 	case errors.As(err, &area):
 		return full(area.Area)
+	case errors.Is(err, ErrSealed):
+		return paying()
 	case errors.Is(err, ErrOverCap):
 		return &web.Problem{Status: http.StatusTooManyRequests, Code: "too_many_held",
 			Detail: fmt.Sprintf("one account holds at most %d seats at a time; give some back or pay for them", sale.Terms.SeatsPerUser)}

@@ -21,12 +21,13 @@ import (
 type shop struct {
 	*house
 	sale    *seatmap.Sale
+	api     *holds.API
 	handler http.Handler
 }
 
 func newShop(tb testing.TB, store func(*house) *holds.Store) *shop {
 	h := setup(tb, 40)
-	chart := &seatmap.Chart{Seats: 40, Areas: []seatmap.Area{{ID: "pit", Name: "Pit", Category: "tin", Capacity: 10}}}
+	chart := &seatmap.Chart{Seats: 40, Categories: []seatmap.Category{{Name: "gold"}, {Name: "tin"}}, Areas: []seatmap.Area{{ID: "pit", Name: "Pit", Category: "tin", Capacity: 10}}}
 	row := seatmap.Row{Label: "A"}
 	for i := range 40 {
 		row.Seats = append(row.Seats, seatmap.Seat{TicketID: fmt.Sprint("n-a-", i), I: i, Label: fmt.Sprint(i), Category: "gold"})
@@ -45,7 +46,8 @@ func newShop(tb testing.TB, store func(*house) *holds.Store) *shop {
 			return next(c)
 		}
 	})
-	holds.NewAPI(store(h), s, []byte("a key of this server")).Mount(v1)
+	s.api = holds.NewAPI(store(h), s, []byte("a key of this server"))
+	s.api.Mount(v1)
 	s.handler = e
 	return s
 }
@@ -74,7 +76,12 @@ type answered struct {
 // post sends a body as user, nobody when empty, with an Idempotency-Key.
 func (s *shop) post(user, path, key, body string) answered {
 	s.Helper()
-	r := httptest.NewRequestWithContext(s.Context(), http.MethodPost, path, strings.NewReader(body))
+	return s.send(http.MethodPost, user, path, key, body)
+}
+
+func (s *shop) send(method, user, path, key, body string) answered {
+	s.Helper()
+	r := httptest.NewRequestWithContext(s.Context(), method, path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("X-User", user)
 	if key != "" {
@@ -170,7 +177,14 @@ func TestARefusedBookingSaysWhyAndChangesNothing(t *testing.T) {
 		{"negative places", "ann", s.event, "", `{"areas":[{"area":"pit","quantity":-1}]}`, 400, "bad_request", ""},
 		{"area twice", "ann", s.event, "", `{"areas":[{"area":"pit","quantity":1},{"area":"pit","quantity":1}]}`, 400, "bad_request", ""},
 		{"more places than there are", "ann", s.event, "", `{"areas":[{"area":"pit","quantity":9000000000000000000}]}`, 409, "area_full", ""},
-		{"best available", "ann", s.event, "", `{"bestAvailable":{"quantity":2}}`, 422, "not_offered", ""},
+		{"best available, and seats", "ann", s.event, "", `{"bestAvailable":{"quantity":2},"ticketIds":["n-a-5"]}`, 422, "seats_and_best_available", ""},
+		{"the best of nothing", "ann", s.event, "", `{"bestAvailable":{}}`, 422, "bad_wish", ""},
+		{"the best of nowhere", "ann", s.event, "", `{"bestAvailable":{"quantity":2,"sections":["moat"]}}`, 422, "bad_wish", ""},
+		{"more of the best than one may have", "ann", s.event, "", `{"bestAvailable":{"quantity":9}}`, 422, "too_many_seats", ""},
+		{"the best, too cheap", "ann", s.event, "", `{"bestAvailable":{"quantity":2,"maxPrice":8999}}`, 409, "sold_out", ""},
+		{"wheelchair spaces there are none of", "ann", s.event, "", `{"bestAvailable":{"quantity":2,"accessible":1}}`, 409, "too_few_left", ""},
+		{"the best, over the cap", "ann", s.event, "", `{"bestAvailable":{"quantity":8}}`, 429, "too_many_held", ""},
+		{"the best under the key of another request", "ann", s.event, "k1", `{"bestAvailable":{"quantity":2}}`, 422, "idempotency_key_reused", ""},
 		{"seats taken", "bob", s.event, "", `{"ticketIds":["n-a-1","n-a-3","n-a-2"]}`, 409, "seats_taken", `"n-a-1" "n-a-2"`},
 		{"over the cap", "ann", s.event, "", full, 429, "too_many_held", ""},
 		{"key of another request", "ann", s.event, "k1", `{"ticketIds":["n-a-5"]}`, 422, "idempotency_key_reused", ""},

@@ -71,6 +71,7 @@ func outcome(err error) string {
 	}{
 		{ErrOverCap, "over_cap"},
 		{ErrReused, "reused"},
+		{ErrSealed, "sealed"},
 		{seatmap.ErrSold, "sold"},
 		{seatmap.ErrHoldExpired, "expired"},
 		{seatmap.ErrNotYours, "not_yours"},

@@ -2,6 +2,7 @@ package holds_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,6 +30,7 @@ type world struct {
 // basket is a seatmap.Basket and whether its hold is over.
 type basket struct {
 	request holds.TakeRequest
+	has     []int // seats: those of the request until they are swapped
 	last    seatmap.Basket
 	state   seatmap.BasketState
 }
@@ -48,6 +50,7 @@ func TestStoreAgreesWithItsModel(t *testing.T) {
 			"again":   w.again,
 			"brief":   w.brief,
 			"extend":  w.extend,
+			"swap":    w.swap,
 			"release": w.release,
 			"pay":     w.pay,
 			"spend":   w.spend,
@@ -93,22 +96,30 @@ func (w *world) wants(r holds.TakeRequest) error {
 	if gone != nil {
 		return &holds.TakenError{Seats: gone}
 	}
-	held := 0
-	for _, holder := range w.seats {
-		if b := w.baskets[holder]; b != nil && b.request.User == r.User {
-			held++
-		}
-	}
-	if held+len(r.Seats) > r.Terms.SeatsPerUser {
+	if w.held(r.User, "")+len(r.Seats) > r.Terms.SeatsPerUser {
 		return holds.ErrOverCap
 	}
 	return nil
+}
+
+// held is how many seats an account holds in baskets other than one.
+func (w *world) held(user, but string) (n int) {
+	for _, holder := range w.seats {
+		if b := w.baskets[holder]; b != nil && b.request.User == user && holder != but {
+			n++
+		}
+	}
+	return n
 }
 
 func same(got, want error) bool {
 	var a, b *holds.TakenError
 	if errors.As(want, &b) {
 		return errors.As(got, &a) && slices.Equal(a.Seats, b.Seats)
+	}
+	var c, d *seatmap.LostError
+	if errors.As(want, &d) {
+		return errors.As(got, &c) && slices.Equal(c.Seats, d.Seats)
 	}
 	return errors.Is(got, want)
 }
@@ -126,7 +137,7 @@ func (w *world) take(rt *rapid.T) {
 }
 
 func (w *world) holds(r holds.TakeRequest, b seatmap.Basket) {
-	w.baskets[r.Token] = &basket{request: r, last: b, state: seatmap.BasketHeld}
+	w.baskets[r.Token] = &basket{request: r, has: r.Seats, last: b, state: seatmap.BasketHeld}
 	for _, i := range r.Seats {
 		w.seats[i] = r.Token
 	}
@@ -167,7 +178,7 @@ func (w *world) brief(rt *rapid.T) {
 	if err != nil {
 		return
 	}
-	w.baskets[r.Token] = &basket{request: r, state: seatmap.BasketExpired}
+	w.baskets[r.Token] = &basket{request: r, has: r.Seats, state: seatmap.BasketExpired}
 	w.eventually("brief hold ends", func() bool { return w.holder(r.Seats[0]) == "" })
 	got, err := w.store.Basket(context.Background(), w.event, r.Token)
 	if err != nil || got.State != seatmap.BasketExpired {
@@ -183,9 +194,14 @@ func (w *world) mine(b *basket, user string) error {
 	if b.state != seatmap.BasketHeld {
 		return seatmap.ErrHoldExpired
 	}
+	return w.still(b, b.has)
+}
+
+// still says what has become of seats of b, nil when it has them.
+func (w *world) still(b *basket, seats []int) error {
 	var lost []int
 	missing := false
-	for _, i := range b.request.Seats {
+	for _, i := range seats {
 		switch w.seats[i] {
 		case b.request.Token:
 		case "":
@@ -209,14 +225,7 @@ func (w *world) extend(rt *rapid.T) {
 	by := time.Duration(rapid.IntRange(1, 40).Draw(rt, "minutes")) * time.Minute
 	want := w.mine(b, user)
 	got, err := w.store.Extend(context.Background(), w.event, b.request.Token, user, by, 0)
-	var lost, named *seatmap.LostError
-	if errors.As(want, &lost) {
-		if !errors.As(err, &named) || !slices.Equal(lost.Seats, named.Seats) {
-			rt.Fatalf("extend: %v, want %v lost", err, lost.Seats)
-		}
-		return
-	}
-	if !errors.Is(err, want) {
+	if !same(err, want) {
 		rt.Fatalf("extend: %v, want %v", err, want)
 	}
 	if err == nil {
@@ -225,6 +234,59 @@ func (w *world) extend(rt *rapid.T) {
 		}
 		b.last = got
 	}
+}
+
+// swaps says what a swap of b for seats must answer, nil when it is done.
+func (w *world) swaps(b *basket, user string, seats []int) error {
+	switch {
+	case b.request.User != user:
+		return seatmap.ErrNotYours
+	case b.state == seatmap.BasketHeld && b.last.Sealed:
+		return holds.ErrSealed
+	case b.state != seatmap.BasketHeld:
+		return seatmap.ErrHoldExpired
+	}
+	var kept, gone []int
+	for _, i := range seats {
+		switch {
+		case slices.Contains(b.has, i):
+			kept = append(kept, i)
+		case w.seats[i] != "":
+			gone = append(gone, i)
+		}
+	}
+	switch err := w.still(b, kept); {
+	case err != nil:
+		return err
+	case gone != nil:
+		return &holds.TakenError{Seats: gone}
+	case len(seats) > len(b.has) && w.held(user, b.request.Token)+len(seats) > 5:
+		return holds.ErrOverCap
+	}
+	return nil
+}
+
+func (w *world) swap(rt *rapid.T) {
+	b := w.pick(rt)
+	user := rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "user")
+	seats := drawSeats(rt, 1)
+	want := w.swaps(b, user, seats)
+	got, err := w.store.Swap(context.Background(), holds.SwapRequest{Event: w.event, Token: b.request.Token, User: user, Seats: seats,
+		Terms: b.request.Terms, Quote: func(seatmap.Basket) (json.RawMessage, error) { return quote, nil }})
+	if !same(err, want) {
+		rt.Fatalf("swap of %v for %v: %v, want %v", b.has, seats, err, want)
+	}
+	if err != nil {
+		return
+	}
+	if !got.Until.Equal(b.last.Until) || !got.Cap.Equal(b.last.Cap) || !slices.Equal(got.Seats, seats) {
+		rt.Fatalf("swapped for %v: %+v, was %+v", seats, got, b.last)
+	}
+	w.free(b.request.Token)
+	for _, i := range seats {
+		w.seats[i] = b.request.Token
+	}
+	b.has, b.last = seats, got
 }
 
 func (w *world) release(rt *rapid.T) {
@@ -264,6 +326,11 @@ func (w *world) pay(rt *rapid.T) {
 	}
 	w.paying[b.request.Token] = true
 	w.tell()
+	sealed, err := w.store.Seal(context.Background(), w.event, b.request.Token)
+	b.last.Sealed = true
+	if err != nil || fmt.Sprint(sealed) != fmt.Sprint(b.last) {
+		rt.Fatalf("sealed it is %v %v, want %v", sealed, err, b.last)
+	}
 }
 
 // payers are the tokens Postgres knows, always in one order: of two who once
@@ -299,7 +366,7 @@ func (w *world) spend(rt *rapid.T) {
 			m.Baskets = []string{b.request.Token}
 			b.state = seatmap.BasketSold
 			delete(w.paying, b.request.Token)
-			for _, i := range b.request.Seats {
+			for _, i := range b.has {
 				if w.seats[i] == b.request.Token && !slices.Contains(seats, i) {
 					m.Seats = append(slices.Clone(m.Seats), i)
 				}
@@ -331,7 +398,7 @@ func (w *world) restore(rt *rapid.T) {
 func (w *world) reclaimed() {
 	for _, token := range w.payers() {
 		b := w.baskets[token]
-		for _, i := range b.request.Seats {
+		for _, i := range b.has {
 			if w.seats[i] == "" {
 				w.seats[i] = token
 			}

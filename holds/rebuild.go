@@ -124,7 +124,8 @@ func rebuildInput(event string, position int64, t seatmap.Truth) (keys []string,
 	}
 	args = append(args, position, letters, len(t.Baskets))
 	for _, b := range t.Baskets {
-		text, err := writeBody(body{b.User, b.Seats, b.Areas, b.Hash, b.Quote})
+		b.Sealed = true // Postgres knows of it since its first payment
+		text, err := writeBody(b)
 		if err != nil {
 			return nil, nil, err
 		}

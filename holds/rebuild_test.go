@@ -28,7 +28,7 @@ func private(tb testing.TB, seats int) *house {
 
 // paying is a basket as Postgres remembers it.
 func paying(b seatmap.Basket) seatmap.Basket {
-	b.Until = b.Until.Add(time.Minute)
+	b.Until, b.Sealed = b.Until.Add(time.Minute), true
 	return b
 }
 

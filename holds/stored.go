@@ -20,20 +20,22 @@ var accountLua string
 var indexLua string
 
 // A basket is one string in Redis: "<state> <first> <until> <cap> <body>". The
-// scripts read and write the head, in which times are milliseconds; the body
-// never changes, and only what is here reads it.
+// scripts read and write the head, in which times are milliseconds. Only what is
+// here reads the body; a script tells whether it is the one its caller has read,
+// and puts another in its place for swap and seal.
 
-// body is what a basket says of itself from its first day to its last.
+// body is what a basket says of itself.
 type body struct {
-	User  string          `json:"user"`
-	Seats []int           `json:"seats,omitempty"`
-	Areas map[string]int  `json:"areas,omitempty"`
-	Hash  string          `json:"hash"`
-	Quote json.RawMessage `json:"quote,omitempty"`
+	User   string          `json:"user"`
+	Seats  []int           `json:"seats,omitempty"`
+	Areas  map[string]int  `json:"areas,omitempty"`
+	Hash   string          `json:"hash"`
+	Quote  json.RawMessage `json:"quote,omitempty"`
+	Sealed bool            `json:"sealed,omitempty"`
 }
 
-func writeBody(b body) (string, error) {
-	text, err := json.Marshal(b)
+func writeBody(b seatmap.Basket) (string, error) {
+	text, err := json.Marshal(body{b.User, b.Seats, b.Areas, b.Hash, b.Quote, b.Sealed})
 	if err != nil {
 		return "", fmt.Errorf("body of a basket: %w", err)
 	}
@@ -61,6 +63,6 @@ func parseBasket(event, token, stored string) (b seatmap.Basket, text string, er
 	if err := json.Unmarshal([]byte(part[4]), &said); err != nil {
 		return b, "", fmt.Errorf("basket %s of %s cannot be read: %w", token, event, err)
 	}
-	b.User, b.Seats, b.Areas, b.Hash, b.Quote = said.User, said.Seats, said.Areas, said.Hash, said.Quote
+	b.User, b.Seats, b.Areas, b.Hash, b.Quote, b.Sealed = said.User, said.Seats, said.Areas, said.Hash, said.Quote, said.Sealed
 	return b, part[4], nil
 }

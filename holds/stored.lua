@@ -1,6 +1,6 @@
 -- stored.lua stands before every script that touches a basket: a string of
 -- <state> <first> <until> <cap> <body>. The body is Go's: a script only tells
--- whether it is the one its caller has read. It runs nothing by itself.
+-- whether it is the one its caller has read, or puts another in its place. It runs nothing by itself.
 
 -- opened returns the five parts of a basket; nothing when it is none.
 local function opened(stored)

@@ -108,7 +108,7 @@ func TestABasketThatMovedIsJudgedAnew(t *testing.T) {
 	}
 	becomes := func(texts ...string) func(int64) {
 		return func(n int64) {
-			h.must(h.rdb.Set(context.Background(), key, texts[min(n, int64(len(texts)))-1], time.Hour).Err())
+			h.must(h.rdb.Set(context.Background(), key, texts[(n-1)%int64(len(texts))], time.Hour).Err())
 		}
 	}
 	for _, c := range []struct {
@@ -120,7 +120,7 @@ func TestABasketThatMovedIsJudgedAnew(t *testing.T) {
 		{"somebody else's", becomes(bobs), "", seatmap.ErrNotYours},
 		{"garbage", becomes("garbage"), "cannot be read", nil},
 		{"gone", func(int64) { h.rdb.Del(context.Background(), key) }, "", seatmap.ErrNoBasket},
-		{"another again and again", becomes(more, mine, more), "all the time", nil},
+		{"another again and again", becomes(more, mine), "all the time", seatmap.ErrUnavailable},
 	} {
 		for name, act := range map[string]func(*holds.Store) error{
 			"extend": func(s *holds.Store) error {
@@ -128,6 +128,10 @@ func TestABasketThatMovedIsJudgedAnew(t *testing.T) {
 				return err
 			},
 			"release": func(s *holds.Store) error { return s.Release(t.Context(), h.event, "token-ann", "user-ann") },
+			"swap": func(s *holds.Store) error {
+				_, err := s.Swap(t.Context(), h.swaps(seatmap.Basket{Token: "token-ann", User: "user-ann"}, 3, 9))
+				return err
+			},
 		} {
 			h.must(h.rdb.Set(t.Context(), key, mine, time.Hour).Err())
 			changes := len(h.log())

@@ -108,19 +108,31 @@ func (r TakeRequest) repeated(now any, stored string) (seatmap.Basket, error) {
 		return none, err
 	}
 	at, err := millis(now)
-	switch {
-	case err != nil:
+	if err != nil {
 		return none, err
-	case b.User != r.User:
-		return none, seatmap.ErrNotYours
-	case b.State == seatmap.BasketSold:
-		return none, seatmap.ErrSold
-	case b.State != seatmap.BasketHeld || !b.Until.After(at):
-		return none, seatmap.ErrHoldExpired
-	case b.Hash != r.Hash:
-		return none, ErrReused
+	}
+	if b.State == seatmap.BasketHeld && !b.Until.After(at) {
+		b.State = seatmap.BasketExpired
+	}
+	if err := r.mine(b); err != nil {
+		return none, err
 	}
 	return b, nil
+}
+
+// mine is why a basket cannot be the answer to r, or nil.
+func (r TakeRequest) mine(b seatmap.Basket) error {
+	switch {
+	case b.User != r.User:
+		return seatmap.ErrNotYours
+	case b.State == seatmap.BasketSold:
+		return seatmap.ErrSold
+	case b.State != seatmap.BasketHeld:
+		return seatmap.ErrHoldExpired
+	case b.Hash != r.Hash:
+		return ErrReused
+	}
+	return nil
 }
 
 // refused is the error a script's word stands for.
@@ -132,6 +144,12 @@ func refused(r reply) error {
 			return err
 		}
 		return &seatmap.LostError{Seats: seats}
+	case "taken":
+		seats, err := parseEach(texts(r.rest))
+		if err != nil {
+			return err
+		}
+		return &TakenError{Seats: seats}
 	case "area":
 		return &AreaFullError{Area: r.text(0)}
 	case "cap":

@@ -71,6 +71,10 @@ type Basket struct {
 	Quote json.RawMessage
 	Hash  string // of the request that made it: a repeat must be the same
 
+	// Sealed says that a payment of it has begun: its seats and its price are
+	// fixed.
+	Sealed bool
+
 	First time.Time // when it was first held
 	Until time.Time // when it ends, grace included
 	Cap   time.Time // when it ends whatever is extended, grace included

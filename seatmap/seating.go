@@ -174,3 +174,22 @@ func (s *Seating) beside(p int) bool { return p > 0 && p < len(s.seats) && s.lin
 
 // distance returns how far apart two points are, in units.
 func distance(a, b Point) int64 { return int64(math.Round(math.Hypot(a.X-b.X, a.Y-b.Y) / unit)) }
+
+// Together reports whether seats sit side by side in one row,
+// as those of a Choice of one group do.
+func (s *Seating) Together(seats []int) bool {
+	at := make([]int, 0, len(seats))
+	for _, i := range seats {
+		if i < 0 || i >= len(s.pos) || s.pos[i] < 0 {
+			return false
+		}
+		at = append(at, int(s.pos[i]))
+	}
+	slices.Sort(at)
+	for n, p := range at[min(1, len(at)):] {
+		if p != at[n]+1 || !s.beside(p) {
+			return false
+		}
+	}
+	return len(at) > 0
+}

@@ -137,7 +137,7 @@ func (s *stage) request(t *testing.T, c sent) *http.Request {
 }
 
 func (s *stage) badBodies() []sent {
-	book, pay := "/v1/bookings/"+s.event, "/v1/bookings/"+s.basket+"/payment"
+	book, pay, swap := "/v1/bookings/"+s.event, "/v1/bookings/"+s.basket+"/payment", "/v1/bookings/"+s.basket+"/seats"
 	free := s.seats[20]
 	list := func(n int, name func(i int) string) string {
 		ids := make([]string, n)
@@ -184,7 +184,27 @@ func (s *stage) badBodies() []sent {
 		{why: "more places than there are", path: book, body: standing("41"), status: 409, code: "area_full"},
 		{why: "all the places of the world", path: book, body: standing("9223372036854775807"), status: 409, code: "area_full"},
 		{why: "a number no machine has", path: book, body: standing("1e400"), status: 400, code: "bad_json"},
-		{why: "best available", path: book, body: `{"bestAvailable":{"quantity":2}}`, status: 422, code: "not_offered"},
+		{why: "the best, and seats", path: book, body: `{"bestAvailable":{"quantity":2},"ticketIds":["` + free + `"]}`, status: 422, code: "seats_and_best_available"},
+		{why: "the best, and none", path: book, body: `{"bestAvailable":{}}`, status: 422, code: "bad_wish", says: "quantity"},
+		{why: "the best of fewer than none", path: book, body: `{"bestAvailable":{"quantity":-2}}`, status: 422, code: "bad_wish"},
+		{why: "the best of all the world", path: book, body: `{"bestAvailable":{"quantity":9223372036854775807}}`, status: 422, code: "bad_wish"},
+		{why: "the best, and half", path: book, body: `{"bestAvailable":{"quantity":1.5}}`, status: 400, code: "bad_json"},
+		{why: "the best by its number", path: book, body: `{"bestAvailable":2}`, status: 400, code: "bad_json", says: "bestAvailable"},
+		{why: "a list of the best", path: book, body: `{"bestAvailable":[{"quantity":2}]}`, status: 400, code: "bad_json"},
+		{why: "the best, and an unknown wish", path: book, body: `{"bestAvailable":{"quantity":2,"seed":7}}`, status: 400, code: "bad_json", says: "seed"},
+		{why: "the best, released by the shopper", path: book, body: `{"bestAvailable":{"quantity":2,"Released":true}}`, status: 400, code: "bad_json"},
+		{why: "a seat too many of the best", path: book, body: `{"bestAvailable":{"quantity":11}}`, status: 422, code: "too_many_seats"},
+		{why: "the best and places, too many", path: book, body: `{"bestAvailable":{"quantity":8},"areas":[{"area":"standing","quantity":3}]}`, status: 422, code: "too_many_seats"},
+		{why: "the best of a section that is not there", path: book, body: `{"bestAvailable":{"quantity":2,"sections":["roof"]}}`, status: 422, code: "bad_wish", says: "roof"},
+		{why: "the best of a category that is not there", path: book, body: `{"bestAvailable":{"quantity":2,"categories":["Gold\u0000"]}}`, status: 422, code: "bad_wish"},
+		{why: "the best for less than nothing", path: book, body: `{"bestAvailable":{"quantity":2,"minPrice":-1}}`, status: 422, code: "bad_wish"},
+		{why: "the best, from more to less", path: book, body: `{"bestAvailable":{"quantity":2,"minPrice":2,"maxPrice":1}}`, status: 422, code: "bad_wish"},
+		{why: "more wheelchairs than people", path: book, body: `{"bestAvailable":{"quantity":2,"accessible":3}}`, status: 422, code: "bad_wish"},
+		{why: "the best for a cent", path: book, body: `{"bestAvailable":{"quantity":2,"maxPrice":1}}`, status: 409, code: "sold_out"},
+		{why: "the best, more than the account may hold", path: book, body: `{"bestAvailable":{"quantity":7}}`, status: 429, code: "too_many_held"},
+		{why: "the best under the key of a booking that is over", path: book, body: `{"bestAvailable":{"quantity":2}}`, header: key("seats from 6"), status: 409, code: "hold_expired"},
+		{why: "the best under the key of another request", path: book, body: `{"bestAvailable":{"quantity":2}}`, header: key("seats from 2"), status: 422, code: "idempotency_key_reused"},
+		{why: "alternatives by name", path: book, body: `{"ticketIds":["` + free + `"],"alternatives":"yes"}`, status: 400, code: "bad_json"},
 
 		{why: "an empty key", path: book, body: list(1, seat), header: key(" "), status: 400, code: "bad_request"},
 		{why: "two keys", path: book, body: list(1, seat), header: key("one\ntwo"), status: 400, code: "bad_request"},
@@ -210,6 +230,21 @@ func (s *stage) badBodies() []sent {
 		{why: "pay what was given back", path: "/v1/bookings/" + s.over + "/payment", body: `{"paymentMethod":"` + goodCard + `"}`, status: 409, code: "hold_expired"},
 		{why: "extend what was given back", path: "/v1/bookings/" + s.over + "/extend", status: 409, code: "hold_expired"},
 		{why: "give back what is sold", method: http.MethodDelete, path: "/v1/bookings/" + s.sold, status: 409, code: "booking_final"},
+		{why: "swap with nothing", method: http.MethodPut, path: swap, body: `{}`, status: 400, code: "empty_booking"},
+		{why: "swap with null", method: http.MethodPut, path: swap, body: `null`, status: 400, code: "empty_booking"},
+		{why: "swap without a body", method: http.MethodPut, path: swap, body: ``, status: 400, code: "bad_json"},
+		{why: "swap with an unknown field", method: http.MethodPut, path: swap, body: `{"ticketIds":["` + free + `"],"total":1}`, status: 400, code: "bad_json", says: "total"},
+		{why: "swap by numbers", method: http.MethodPut, path: swap, body: `{"ticketIds":[20]}`, status: 400, code: "bad_json"},
+		{why: "swap for an unknown seat", method: http.MethodPut, path: swap, body: `{"ticketIds":["` + free + `","nowhere-1"]}`, status: 422, code: "unknown_seat", says: "nowhere-1"},
+		{why: "swap for a seat twice", method: http.MethodPut, path: swap, body: list(2, func(int) string { return free }), status: 422, code: "duplicate_seat"},
+		{why: "swap for a seat too many", method: http.MethodPut, path: swap, body: list(11, seat), status: 422, code: "too_many_seats"},
+		{why: "swap for 10,000 seats", method: http.MethodPut, path: swap, body: list(10_000, func(int) string { return "A" }), status: 422, code: "too_many_seats"},
+		{why: "swap for more than the account may hold", method: http.MethodPut, path: swap, body: list(9, seat), status: 429, code: "too_many_held"},
+		{why: "swap for a seat that is held", method: http.MethodPut, path: swap, body: `{"ticketIds":["` + free + `","` + s.seats[4] + `"]}`, status: 409, code: "seats_taken", says: s.seats[4]},
+		{why: "swap for a seat that is sold", method: http.MethodPut, path: swap, body: `{"ticketIds":["` + s.seats[2] + `","` + s.seats[0] + `"]}`, status: 409, code: "seats_taken", says: s.seats[0]},
+		{why: "swap what is being paid", method: http.MethodPut, path: "/v1/bookings/" + s.paying + "/seats", body: list(1, seat), status: 409, code: "payment_in_progress"},
+		{why: "swap what is sold", method: http.MethodPut, path: "/v1/bookings/" + s.sold + "/seats", body: list(1, seat), status: 409, code: "booking_final"},
+		{why: "swap what was given back", method: http.MethodPut, path: "/v1/bookings/" + s.over + "/seats", body: list(1, seat), status: 409, code: "hold_expired"},
 		{why: "confirm what was given back", method: http.MethodPut, path: "/v1/bookings/" + s.over + "/confirm", status: 409, code: "hold_expired"},
 	}
 }
@@ -260,6 +295,7 @@ func (s *stage) badTokens(t *testing.T) []sent {
 			{why: "give back", method: http.MethodDelete, path: "/v1/bookings/" + s.basket},
 			{why: "pay", path: "/v1/bookings/" + s.basket + "/payment", body: `{"paymentMethod":"` + goodCard + `"}`},
 			{why: "confirm", method: http.MethodPut, path: "/v1/bookings/" + s.paying + "/confirm"},
+			{why: "swap", method: http.MethodPut, path: "/v1/bookings/" + s.basket + "/seats", body: `{"ticketIds":["` + s.seats[20] + `"]}`},
 		} {
 			call.why += " with " + why
 			call.header = map[string]string{"Authorization": c.authorization}
@@ -293,7 +329,7 @@ func (s *stage) badPaths() []sent {
 			sent{why: "map: " + why, method: http.MethodGet, path: "/v1/events/" + event + "/seatmap", status: 404, code: "unknown_event"},
 			sent{why: "stream: " + why, method: http.MethodGet, path: "/v1/events/" + event + "/live", status: 404, code: "unknown_event"},
 			sent{why: "event: " + why, method: http.MethodGet, path: "/v1/events/" + event, status: 404, code: "unknown_event"})
-		all = append(all, unknownBooking(why, event+"."+token)...)
+		all = append(all, s.unknownBooking(why, event+"."+token)...)
 	}
 	for why, id := range map[string]string{
 		"a token nobody has":          s.event + "." + strings.Repeat("A", 32),
@@ -306,18 +342,19 @@ func (s *stage) badPaths() []sent {
 		"two dots":                    s.basket + ".x",
 		"the basket of another event": s.closed + "." + token,
 	} {
-		all = append(all, unknownBooking(why, id)...)
+		all = append(all, s.unknownBooking(why, id)...)
 	}
-	return append(all, unknownBooking("no dot", s.event)[:4]...) // a POST there is a booking of the event
+	return append(all, s.unknownBooking("no dot", s.event)[:5]...) // a POST there is a booking of the event
 }
 
 // unknownBooking is every call there is on a booking that is not there.
-func unknownBooking(why, id string) []sent {
+func (s *stage) unknownBooking(why, id string) []sent {
 	calls := []sent{
 		{why: "read", method: http.MethodGet, path: "/v1/bookings/" + id},
 		{why: "give back", method: http.MethodDelete, path: "/v1/bookings/" + id},
 		{why: "extend", path: "/v1/bookings/" + id + "/extend"},
 		{why: "confirm", method: http.MethodPut, path: "/v1/bookings/" + id + "/confirm"},
+		{why: "swap", method: http.MethodPut, path: "/v1/bookings/" + id + "/seats", body: `{"ticketIds":["` + s.seats[20] + `"]}`},
 		{why: "pay", path: "/v1/bookings/" + id + "/payment", body: `{"paymentMethod":"` + goodCard + `"}`},
 	}
 	for i := range calls {

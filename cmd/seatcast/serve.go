@@ -156,7 +156,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, nil) })
 		}
 		if b.cfg.has("api") {
-			b.buildBookings(a, v1, shop, store, feed)
+			b.buildBookings(a, v1, ledger, shop, store, feed)
 		}
 	}
 	if err := b.buildCheckout(a, v1, ledger, shop, store); err != nil {
@@ -171,8 +171,8 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 }
 
 // buildBookings lets shoppers hold seats, behind what the feed has heard of them.
-func (b *builder) buildBookings(a *app, v1 *echo.Group, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
-	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey))
+func (b *builder) buildBookings(a *app, v1 *echo.Group, ledger *checkout.Store, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
+	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey)).With(feed, ledger)
 	if b.cfg.Gate == "on" {
 		gate := holds.NewGate(holds.GateOptions{Store: store, Heard: feed, Log: b.log})
 		b.reg.MustRegister(gate)

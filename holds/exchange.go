@@ -1,0 +1,89 @@
+package holds
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"seatcast/seatmap"
+	"seatcast/web"
+)
+
+// Payments is what swap needs to know of a booking whose payment has begun.
+type Payments interface {
+	// Standing returns whose a booking is and its state, once a payment of it
+	// has begun; before that both are empty.
+	Standing(ctx context.Context, booking string) (user, state string, err error)
+}
+
+// swapBody is all the seats a booking is to have.
+type swapBody struct {
+	TicketIDs []string `json:"ticketIds"`
+}
+
+// exchange gives a booking other seats. Its errors are ready to be returned.
+func (a *API) exchange(ctx context.Context, sale *seatmap.Sale, token, user string, body swapBody) (g granted, err error) {
+	if len(body.TicketIDs) == 0 {
+		return g, web.Bad("empty_booking", "name all the seats the booking is to have; to give them all back, DELETE it")
+	}
+	if len(body.TicketIDs) > min(sale.Terms.SeatsPerBooking, MaxSeats) {
+		return g, tooMany(sale.Terms.SeatsPerBooking)
+	}
+	seats, err := seatsOf(sale, body.TicketIDs)
+	if err != nil {
+		return g, err
+	}
+	if err := a.unlessBegun(ctx, seatmap.BookingID(sale.Event, token), user); err != nil {
+		return g, problem(sale, err)
+	}
+	quote := func(b seatmap.Basket) (json.RawMessage, error) { return a.reprice(ctx, sale, b, seats) }
+	g.basket, err = a.store.Swap(ctx, SwapRequest{Event: sale.Event, Token: token, User: user, Seats: seats, Terms: sale.Terms, Quote: quote})
+	if err != nil {
+		return g, problem(sale, err)
+	}
+	g.warnings = a.warnOfOrphans(ctx, sale, seats)
+	return g, nil
+}
+
+// reprice judges the seats a basket is to have instead of its own, and says
+// what it then costs.
+func (a *API) reprice(ctx context.Context, sale *seatmap.Sale, b seatmap.Basket, seats []int) (json.RawMessage, error) {
+	places := len(seats)
+	for _, quantity := range b.Areas {
+		places += quantity
+	}
+	if most := sale.Terms.SeatsPerBooking; places > most {
+		return nil, tooMany(most)
+	}
+	if !sale.Open {
+		return nil, notOpen(sale)
+	}
+	if err := a.refuseOrphans(ctx, sale, b.Seats, seats); err != nil {
+		return nil, err
+	}
+	return price(sale, seats, b.Areas)
+}
+
+// unlessBegun refuses a booking whose payment has begun: what is charged, and
+// for which seats, is written down by then. This is what is seen of it in
+// Postgres, and why; a payment that begins just now is found by its seal.
+func (a *API) unlessBegun(ctx context.Context, booking, user string) error {
+	if a.pays == nil {
+		return nil
+	}
+	owner, state, err := a.pays.Standing(ctx, booking)
+	switch {
+	case err != nil || state == "":
+		return err
+	case owner != user:
+		return seatmap.ErrNotYours
+	case state == "paying":
+		return paying()
+	case state == "held":
+		return conflict("payment_begun", "a payment of this booking was tried: its seats stay as they are. Pay with another card, "+
+			"or give them back and begin anew", nil)
+	case slices.Contains([]string{"expired", "released"}, state):
+		return seatmap.ErrHoldExpired
+	}
+	return seatmap.ErrSold
+}
