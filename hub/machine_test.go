@@ -151,6 +151,43 @@ func TestNoBeatIsKeptForAStuckSession(t *testing.T) {
 	})
 }
 
+func TestWhatIsAskedWithoutReadingTheAnswersWaitsAndHasABound(t *testing.T) {
+	src := &state{n: 1}
+	machine(t, Options{Source: src, WriteTimeout: time.Hour}, func(t *testing.T, b *bench) {
+		s, k := b.sit(ws, 0)
+		b.pass(time.Millisecond)
+		ask := func(times int) {
+			k.room = 10
+			src.step(b.hub, 1, 0)
+			b.pass(time.Millisecond)
+			for range times {
+				s.put(ask{topic: "nowhere", data: []byte("{}")})
+				b.pass(time.Millisecond)
+				if len(k.kept) > 1 {
+					t.Fatalf("%d answers are kept behind a frame that is not taken", len(k.kept)-1)
+				}
+			}
+		}
+		ask(maxAsked)
+		k.room = -1
+		s.rouse()
+		b.pass(time.Millisecond)
+		answers := 0
+		for _, g := range k.got {
+			if g.event == eventError {
+				answers++
+			}
+		}
+		if answers != maxAsked || k.ended {
+			t.Fatalf("%d of %d were answered once it read, ended: %v %v", answers, maxAsked, k.ended, k.code)
+		}
+		ask(maxAsked + 1)
+		if !k.ended || k.code != CloseTooMany {
+			t.Errorf("ended %v %v, want too_many_asks", k.ended, k.code)
+		}
+	})
+}
+
 func TestAStuckSessionEndsByItsAgeToo(t *testing.T) {
 	src := &state{n: 1}
 	machine(t, Options{Source: src, WriteTimeout: time.Hour, MaxAge: 10 * time.Second}, func(t *testing.T, b *bench) {

@@ -186,13 +186,17 @@ func (s *session) keepTime() error {
 	return nil
 }
 
-// obey does what the client asked for.
+// obey does what the client asked for, while it reads the answers: what it asks
+// meanwhile waits its turn, and put bounds that.
 func (s *session) obey() error {
-	s.mu.Lock()
-	asked := s.asked
-	s.asked = nil
-	s.mu.Unlock()
-	for _, a := range asked {
+	for {
+		if _, yes := s.out.stuck(); yes {
+			return nil
+		}
+		a, some := s.nextAsk()
+		if !some {
+			return nil
+		}
 		var err error
 		switch {
 		case a.sub:
@@ -206,7 +210,20 @@ func (s *session) obey() error {
 			return err
 		}
 	}
-	return nil
+}
+
+// nextAsk takes the oldest ask. One who asks nothing any more keeps nothing.
+func (s *session) nextAsk() (a ask, some bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.asked) == 0 {
+		return a, false
+	}
+	a, s.asked = s.asked[0], s.asked[1:]
+	if len(s.asked) == 0 {
+		s.asked = nil
+	}
+	return a, true
 }
 
 // subscribe watches a topic, unless that were one too many. Its hello goes out
