@@ -3,6 +3,8 @@ package hub
 import (
 	"container/heap"
 	"context"
+	"errors"
+	"net"
 	"sync"
 	"time"
 )
@@ -163,7 +165,9 @@ func (sh *shard) step(b *berth) {
 	}
 	if b.index == unparked {
 		if err := sh.enter(b); err != nil {
-			sh.lot.hub.opts.Log.Warn("a connection could not be parked", "err", err)
+			if !errors.Is(err, net.ErrClosed) { // a client that has left already is no trouble of ours
+				sh.lot.hub.opts.Log.Warn("a connection could not be parked", "err", err)
+			}
 			sh.end(b, CloseGone)
 			return
 		}

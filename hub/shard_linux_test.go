@@ -1,10 +1,14 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
+	"net"
 	"os"
+	"strings"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -346,3 +350,33 @@ func TestAConnectionThatCannotBeWatchedIsClosed(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestAClientThatLeavesBeforeItIsParkedIsNoWarning(t *testing.T) {
+	var said bytes.Buffer
+	h := New(Options{Source: &state{n: 1}, Log: slog.New(slog.NewTextHandler(&said, nil))})
+	sh, err := newShard(&lot{hub: h, ctx: t.Context()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, why := range []error{&net.OpError{Op: "raw-control", Err: net.ErrClosed}, syscall.EPERM} {
+		s := h.newSession(h.metrics.kind(sse, parked), "", ask{topic: "t", sub: true, data: []byte("{}")})
+		if err := h.open(s); err != nil {
+			t.Fatal(err)
+		}
+		s.out = &tank{now: h.now}
+		sh.rouse(&berth{shard: sh, session: s, fd: -1, index: unparked, conn: lost{why}})
+		sh.work()
+	}
+	if lines := strings.Count(said.String(), "\n"); lines != 1 || !strings.Contains(said.String(), syscall.EPERM.Error()) {
+		t.Errorf("the log says %q, want what the kernel refused alone", said.String())
+	}
+	if err := sh.shut(); err != nil {
+		t.Error(err)
+	}
+}
+
+// lost is a connection that cannot be watched.
+type lost struct{ why error }
+
+func (c lost) watch(*epoll, int32) (int, error) { return -1, c.why }
+func (lost) part(*epoll, Code)                  {}
