@@ -211,8 +211,8 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 }
 
 // parkedRead is the buffer a parked socket reads with: clients say little.
-const parkedRead = 256
+const parkedRead = 64
 
 // controlWriter is above 128 bytes, so that a control frame is one write and
 // cannot be split by one of ours.
-func controlWriter(w wire) *bufio.Writer { return bufio.NewWriterSize(w, 256) }
+func controlWriter(w wire) *bufio.Writer { return bufio.NewWriterSize(w, 160) }

@@ -2,6 +2,9 @@ package main
 
 import (
 	"log/slog"
+	"os"
+	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -40,6 +43,19 @@ func (c Config) checkHub(fs *faults) {
 	}
 	if c.HubEngine != "auto" && c.HubEngine != "portable" {
 		fs.add("HUB_ENGINE", "%q is none of auto, portable", c.HubEngine)
+	}
+}
+
+// hubGC is how much a hub's heap grows, in per cent, before it is collected.
+const hubGC = 40
+
+// collectMore bounds the memory of a process that is only a hub, unless GOGC
+// says otherwise. Its heap is sessions, which stay, and what opening them left
+// behind; it allocates so little besides that collecting more often costs
+// nothing, and a session a third less.
+func (c Config) collectMore() {
+	if os.Getenv("GOGC") == "" && slices.Equal(c.Roles, []string{"hub"}) {
+		debug.SetGCPercent(hubGC)
 	}
 }
 

@@ -43,6 +43,7 @@ func (serveCmd) Run(ctx context.Context, s *streams) error {
 	}
 	slog.SetDefault(log)
 	cfg.print(s.err)
+	cfg.collectMore()
 	return serve(ctx, cfg, log, seams{})
 }
 
@@ -68,7 +69,7 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 		return err
 	}
 	defer st.close()
-	sessions, err := openSessions(ctx, cfg, log)
+	sessions, err := openSessions(ctx, cfg, reg, log)
 	if err != nil {
 		return err
 	}
@@ -93,8 +94,8 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 	return a.run(ctx, guarded, s.ready)
 }
 
-func openSessions(ctx context.Context, cfg Config, log *slog.Logger) (*web.Sessions, error) {
-	o := web.SessionOptions{JWKSURL: cfg.JWKSURL, Issuer: cfg.Issuer, Audience: cfg.Audience, Claims: cfg.Claims, Log: log}
+func openSessions(ctx context.Context, cfg Config, reg *prometheus.Registry, log *slog.Logger) (*web.Sessions, error) {
+	o := web.SessionOptions{JWKSURL: cfg.JWKSURL, Issuer: cfg.Issuer, Audience: cfg.Audience, Claims: cfg.Claims, Log: log, Registerer: reg}
 	if cfg.SessionKey != "" {
 		key, err := web.ParseKey(cfg.SessionKey)
 		if err != nil {
