@@ -13,6 +13,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Bounds of a session token.
@@ -21,6 +22,7 @@ const (
 	tokenLimit   = 8 << 10
 	userLimit    = 200
 	rememberMost = 100_000 // some 20 MB when full
+	rememberFor  = 5 * time.Minute
 )
 
 // SessionOptions say whose tokens are sessions here. Exactly one of JWKSURL
@@ -32,14 +34,18 @@ type SessionOptions struct {
 	Audience string // what aud must hold; empty with Key: not looked at
 	Claims   string // claim map; empty: "user=sub"
 
-	Log *slog.Logger     // nil: slog.Default()
-	Now func() time.Time // nil: time.Now
+	Log        *slog.Logger          // nil: slog.Default()
+	Registerer prometheus.Registerer // nil: metrics are kept and not shown
+	Now        func() time.Time      // nil: time.Now
 }
 
 // Sessions tells who the bearer of a session token is. Only signature methods
 // that fit the kind of key are accepted, so a token never chooses how it is
-// checked; a token without exp is refused. A token verified once is remembered
-// by its hash until it expires, also when its key has left the JWKS since.
+// checked; a token without exp is refused.
+//
+// A token that was verified is remembered by its hash until it expires, and for
+// five minutes at most: so much longer than its key it may be good, which this
+// process notices within ten minutes. What was refused is never remembered.
 type Sessions struct {
 	parser *jwt.Parser
 	keys   jwt.Keyfunc
@@ -47,6 +53,20 @@ type Sessions struct {
 	o      SessionOptions
 	claim  string // the claim that names the user
 	seen   *remembered
+	counts tokenCounts
+}
+
+// tokenCounts count tokens by what became of them.
+type tokenCounts struct{ remembered, verified, refused prometheus.Counter }
+
+func newTokenCounts(r prometheus.Registerer) tokenCounts {
+	all := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "http_tokens_total", Help: "Session tokens, by whether they were remembered, verified anew or refused.",
+	}, []string{"result"})
+	if r != nil {
+		r.MustRegister(all)
+	}
+	return tokenCounts{all.WithLabelValues("remembered"), all.WithLabelValues("verified"), all.WithLabelValues("refused")}
 }
 
 // ErrCannotMint is returned by Mint when the tokens are somebody else's.
@@ -67,7 +87,7 @@ func OpenSessions(ctx context.Context, o SessionOptions) (*Sessions, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Sessions{o: o, claim: claim, seen: newRemembered(rememberMost)}
+	s := &Sessions{o: o, claim: claim, seen: newRemembered(rememberMost), counts: newTokenCounts(o.Registerer)}
 	switch {
 	case (o.JWKSURL == "") == (o.Key == nil):
 		return nil, errors.New("web: sessions need either a JWKS URL or a local key")
@@ -122,26 +142,46 @@ func (s *Sessions) Ready(ctx context.Context) error { return s.ready(ctx) }
 // keys have never been reached.
 func (s *Sessions) Verify(token string) (string, error) {
 	if len(token) > tokenLimit {
+		s.counts.refused.Inc()
 		return "", invalid("the session token is too long")
 	}
 	now := s.o.Now()
 	if user, ok := s.seen.user(token, now); ok {
+		s.counts.remembered.Inc()
 		return user, nil
 	}
+	user, ends, err := s.verify(token)
+	if err != nil {
+		s.counts.refused.Inc()
+		return "", err
+	}
+	s.counts.verified.Inc()
+	s.seen.put(token, user, earlier(ends, now.Add(rememberFor)), now)
+	return user, nil
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+// verify reads a token that is not remembered: whose it is, and until when.
+func (s *Sessions) verify(token string) (user string, ends time.Time, err error) {
 	claims := jwt.MapClaims{}
 	if _, err := s.parser.ParseWithClaims(token, claims, s.keys); err != nil {
-		return "", s.refusal(err)
+		return "", ends, s.refusal(err)
 	}
 	user, ok := claims[s.claim].(string)
 	if !ok || user == "" || len(user) > userLimit || strings.ContainsFunc(user, unicode.IsControl) {
-		return "", invalid("the session token has no usable claim " + s.claim)
+		return "", ends, invalid("the session token has no usable claim " + s.claim)
 	}
 	exp, err := claims.GetExpirationTime()
 	if err != nil {
-		return "", invalid("the session token has no usable exp")
+		return "", ends, invalid("the session token has no usable exp")
 	}
-	s.seen.put(token, user, exp.Add(leeway), now)
-	return user, nil
+	return user, exp.Add(leeway), nil
 }
 
 func invalid(detail string) *Problem {

@@ -23,6 +23,7 @@ import (
 	"github.com/MicahParks/jwkset"
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"seatcast/web"
 )
@@ -72,6 +73,84 @@ func TestAMintedTokenNamesItsUserUntilItExpires(t *testing.T) {
 	now = now.Add(time.Hour + time.Minute)
 	_, err = s.Verify(token)
 	wantProblem(t, err, "token_expired")
+}
+
+// counted is how many tokens had this result.
+func counted(t *testing.T, reg *prometheus.Registry, result string) float64 {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range families[0].GetMetric() {
+		if m.GetLabel()[0].GetValue() == result {
+			return m.GetCounter().GetValue()
+		}
+	}
+	return 0
+}
+
+func TestATokenIsVerifiedOnceInFiveMinutesAndAForgedOneEachTime(t *testing.T) {
+	now := time.Now()
+	reg := prometheus.NewRegistry()
+	s, _ := local(t, func(o *web.SessionOptions) { o.Now, o.Registerer = func() time.Time { return now }, reg })
+	other, _ := local(t, nil)
+	good, err := s.Mint("ada", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forged, err := other.Mint("ada", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 10 {
+		for range 10 {
+			if user, err := s.Verify(good); err != nil || user != "ada" {
+				t.Fatalf("got %q, %v", user, err)
+			}
+			_, err := s.Verify(forged)
+			wantProblem(t, err, "token_invalid")
+		}
+		now = now.Add(5 * time.Minute)
+	}
+	for result, want := range map[string]float64{"verified": 10, "remembered": 90, "refused": 100} {
+		if got := counted(t, reg, result); got != want {
+			t.Errorf("%v tokens were %s, want %v", got, result, want)
+		}
+	}
+}
+
+func TestATokenWhoseKeyIsGoneIsGoodForFiveMinutesMore(t *testing.T) {
+	old, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := newLogin(t)
+	l.publish(map[string]any{"old": old})
+	var ahead atomic.Int64
+	s, err := web.OpenSessions(t.Context(), web.SessionOptions{JWKSURL: l.url, Issuer: issuer, Audience: audience,
+		Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	token := l.token(jwt.SigningMethodES256, "old", old)
+	if _, err := s.Verify(token); err != nil {
+		t.Fatal(err)
+	}
+	l.publish(map[string]any{"next": next})
+	if _, err := s.Verify(l.token(jwt.SigningMethodES256, "next", next)); err != nil { // the keys are read anew
+		t.Fatal(err)
+	}
+	if _, err := s.Verify(token); err != nil {
+		t.Errorf("verified a moment ago: %v", err)
+	}
+	ahead.Store(int64(5*time.Minute + time.Second))
+	_, err = s.Verify(token)
+	wantProblem(t, err, "token_invalid")
 }
 
 func TestEd25519KeyMintsAndVerifies(t *testing.T) {
