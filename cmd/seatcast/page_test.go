@@ -240,3 +240,30 @@ func TestTheKeyboardAloneLeadsToATicket(t *testing.T) {
 		t.Errorf("the third seat is %v", got)
 	}
 }
+
+func TestAShopperMayLetTheHouseChooseAndIsToldOfASingleSeat(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	ann := h.visit(t, h.fated("demo"), "live")
+	lines := func(n int) {
+		t.Helper()
+		ann.Until(fmt.Sprintf("%d seats are in the order", n), fmt.Sprintf(`document.querySelectorAll('.panel .lines li').length === %d`, n))
+	}
+	ann.press(`document.querySelector('[data-key="best+"]')`)
+	ann.Until("it counts three", `document.querySelector('.best output').innerText === '3' && document.querySelector('[data-key=best]').innerText === 'Hold the best 3'`)
+	ann.press(`document.querySelector('[data-key=best]')`)
+	ann.stage("held")
+	lines(3)
+	if hints := browsertest.Eval[int](ann.Page, `return document.querySelectorAll('.hint').length`); hints != 0 {
+		t.Errorf("%d hints at three seats side by side", hints)
+	}
+	ann.press(`document.querySelector('[data-key=back]')`)
+	ann.stage("picking")
+	ann.press(`document.querySelector('[data-key=clear]')`)
+	ann.tap(1)
+	ann.tap(2)
+	ann.press(holdButton)
+	ann.stage("held")
+	ann.Until("she is told of the single seat", `document.querySelector('.hint')?.innerText.includes('single seat')`)
+	ann.clean()
+}

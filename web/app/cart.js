@@ -20,12 +20,14 @@ export class Cart extends EventTarget {
   places = new Map(); // area → quantity
   gone = new Set(); // seats the server said are taken; until the map says otherwise
   booking = null; // the server's answer
+  party = 2; // seats to ask for when the house chooses
   busy = false;
   #api;
   #event;
   #chart;
   #state;
   #key = newKey();
+  #bestKey = newKey();
   #payKey = null;
   #payTurn = 0;
 
@@ -128,6 +130,20 @@ export class Cart extends EventTarget {
     this.#changed(true);
   }
 
+  /** mostParty is how many seats the house can be asked for beside the places chosen. */
+  get mostParty() {
+    return (this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
+  }
+
+  /**
+   * setParty says how many seats the house is to choose.
+   * @param {number} n
+   */
+  setParty(n) {
+    this.party = Math.max(1, Math.min(n, this.mostParty));
+    this.#changed(true);
+  }
+
   /** clear takes everything out. */
   clear() {
     this.picked.clear();
@@ -142,7 +158,7 @@ export class Cart extends EventTarget {
       const body = {};
       const seats = this.wanted;
       if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
-      if (this.places.size) body.areas = [...this.places].map(([area, quantity]) => ({ area, quantity }));
+      if (this.places.size) body.areas = this.#areas;
       try {
         this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#key }));
       } catch (p) {
@@ -153,6 +169,24 @@ export class Cart extends EventTarget {
         throw p;
       }
     });
+  }
+
+  /** best has the house choose seats, and holds them with the places chosen. */
+  best() {
+    return this.#busily(async () => {
+      const body = { bestAvailable: { quantity: Math.min(this.party, this.mostParty) } };
+      if (this.places.size) body.areas = this.#areas;
+      try {
+        this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#bestKey }));
+      } catch (p) {
+        if (!p.passing) this.#bestKey = newKey();
+        throw p.code === 'seats_taken' ? new Problem({ ...p, code: 'best_taken' }) : p;
+      }
+    });
+  }
+
+  get #areas() {
+    return [...this.places].map(([area, quantity]) => ({ area, quantity }));
   }
 
   /** extend asks for more time, within the cap. */
@@ -269,6 +303,7 @@ export class Cart extends EventTarget {
     this.booking = null;
     this.stage = 'picking';
     this.#key = newKey();
+    this.#bestKey = newKey();
     this.#payKey = null;
     sessionStorage.removeItem(this.#storage);
     this.#changed();
@@ -324,6 +359,9 @@ export class Cart extends EventTarget {
         return this.#api.call('DELETE', `/v1/bookings/${id}`).catch(() => {}); // it ends by itself too
       case 'booking_final':
         return this.refresh();
+      case 'booking_changed': // swapped in another tab as this one paid
+        await this.refresh();
+        return this.#problem(p);
       default:
         return this.#problem(p);
     }
@@ -331,7 +369,7 @@ export class Cart extends EventTarget {
 
   /** changed tells; another choice is another request. */
   #changed(chosen = false) {
-    if (chosen) this.#key = newKey();
+    if (chosen) [this.#key, this.#bestKey] = [newKey(), newKey()];
     this.dispatchEvent(new Event('change'));
   }
 

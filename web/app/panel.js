@@ -116,6 +116,7 @@ export class Panel {
     const cart = this.#cart;
     const parts = [head('Your seats')];
     if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, 'Choose seats on the map or in the list. They are yours once you hold them.'));
+    if (!cart.picked.size && cart.mostParty > 0 && this.state.chart.size > 0) parts.push(this.#best());
     parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(i))));
     if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(a))));
     if (!cart.size) return parts;
@@ -127,6 +128,31 @@ export class Panel {
       this.#button('Clear', 'clear', () => cart.clear(), 'plain')));
     if (!this.#event.open) parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
     return parts;
+  }
+
+  /** best lets the house choose. */
+  #best() {
+    const cart = this.#cart;
+    const n = Math.min(cart.party, cart.mostParty);
+    const step = (text, to, label) => h('button', { 'data-key': `best${text}`, 'aria-label': label, disabled: cart.busy || to < 1 || to > cart.mostParty, onclick: () => cart.setParty(to) }, text);
+    return h('div', { class: 'best' },
+      h('span', { class: 'place' }, 'Or let us choose', h('small', {}, 'The best there are, side by side if we can')),
+      h('span', { class: 'stepper', role: 'group', 'aria-label': 'Seats for us to choose' },
+        step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')),
+      h('button', { 'data-key': 'best', class: 'choose', disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
+        cart.busy ? 'Choosing…' : `Hold the best ${n === 1 ? 'seat' : n}`));
+  }
+
+  /** hints are what a shopper may want to know of the seats that are held. */
+  #hints() {
+    const { chart } = this.state;
+    const { together, warnings = [] } = this.#cart.booking;
+    const single = warnings.filter((w) => w.code === 'orphan_left').flatMap((w) => w.seats)
+      .map((id) => chart.byTicketId.get(id)).filter((i) => i !== undefined).map((i) => chart.place(i));
+    return [
+      together === false && 'So many seats were not left side by side. These are as near to each other as can be.',
+      single.length > 0 && `You leave a single seat that hardly anybody will buy: ${single.join('; ')}. If it is all the same to you, give these back and move by one.`,
+    ].filter(Boolean).map((text) => h('p', { class: 'hint' }, text));
   }
 
   #seat(i) {
@@ -166,7 +192,7 @@ export class Panel {
     const more = !b.cap || Date.parse(b.cap) - Date.parse(b.expiresAt) > 1000;
     return [
       h('div', { class: 'hold' }, head('Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
-      this.#lines(), this.#total(),
+      this.#lines(), ...this.#hints(), this.#total(),
       h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
         h('label', {}, 'Test card',
           h('select', { 'data-key': 'card', disabled: cart.busy, onchange: (e) => { this.#card = e.target.value; } },

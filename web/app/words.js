@@ -77,7 +77,13 @@ const sentences = {
   duplicate_seat: 'A seat is in your order twice.',
   area_full: 'There are not that many places left in this area.',
   idempotency_key_reused: 'This order changed while it was being sent. Try again.',
-  not_offered: 'This is not offered yet.',
+  sold_out: 'There is no seat left for that. Some may come back: people give seats back, or do not pay in time.',
+  too_few_left: 'There are not that many seats left. Ask for fewer.',
+  best_taken: 'Others were faster each time. Try again.',
+  bad_wish: 'The house cannot choose seats like that. Choose them on the map.',
+  orphan_left: 'That would leave a single seat beside yours, which this event does not allow. Take that seat too, or move by one.',
+  payment_begun: 'A payment of this order was tried already, so its seats stay as they are.',
+  booking_changed: 'The seats of this order were changed while you paid. Nothing was charged: look at it, and pay again.',
 };
 
 /**
