@@ -77,6 +77,7 @@ func TestACrowdThatAsksForTheBestGetsEverySeatOnce(t *testing.T) {
 	if c, err := h.chart.Index().Seating().Best(m, prices, seatmap.Wish{Quantity: 2}); refused > 0 && !errors.As(err, &few) {
 		t.Errorf("%d were refused, and %v is free", refused, c)
 	}
+	t.Logf("%d pairs, %d refused", pairs, refused)
 	if refused == 0 || pairs < 30 {
 		t.Errorf("%d have two seats and %d none: nobody contended", pairs, refused)
 	}
