@@ -31,6 +31,7 @@ var errContended = errors.New("holds: every choice was taken by somebody else")
 // It returns what Take does, a *seatmap.TooFewError, seatmap.ErrBadWish, or
 // errContended.
 func (a *API) best(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w seatmap.Wish) (b seatmap.Basket, fresh bool, err error) {
+	defer func() { a.store.metrics.came("best", err) }()
 	if r.Hash, err = hash(r, &w); err != nil {
 		return b, false, err
 	}

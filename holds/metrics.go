@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"seatcast/seatmap"
+	"seatcast/web"
 )
 
 // metrics count what is asked and how it ends.
@@ -54,6 +55,8 @@ func outcome(err error) string {
 		taken *TakenError
 		lost  *seatmap.LostError
 		full  *AreaFullError
+		few   *seatmap.TooFewError
+		said  *web.Problem
 	)
 	switch {
 	case err == nil:
@@ -64,6 +67,10 @@ func outcome(err error) string {
 		return "lost"
 	case errors.As(err, &full):
 		return "area_full"
+	case errors.As(err, &few):
+		return "too_few"
+	case errors.As(err, &said): // by a rule of the event
+		return "refused"
 	}
 	for _, o := range []struct {
 		err  error
@@ -72,6 +79,8 @@ func outcome(err error) string {
 		{ErrOverCap, "over_cap"},
 		{ErrReused, "reused"},
 		{ErrSealed, "sealed"},
+		{errContended, "contended"},
+		{seatmap.ErrBadWish, "bad_wish"},
 		{seatmap.ErrSold, "sold"},
 		{seatmap.ErrHoldExpired, "expired"},
 		{seatmap.ErrNotYours, "not_yours"},
