@@ -244,6 +244,41 @@ func TestPingsCountAsMessages(t *testing.T) {
 	})
 }
 
+// Nobody but the library sees these, and reading them costs as much as messages.
+func TestWhatIsNoMessageHasABoundToo(t *testing.T) {
+	t.Parallel()
+	for name, flood := range map[string][2]string{
+		"pongs":           {"", masked(0x8a, "")},
+		"empty fragments": {masked(0x01, ""), masked(0x00, "")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limited(t, hub.Limits{Messages: 1, MessageSize: 256}, func(t *testing.T, n *node) {
+				c := n.viewed(view{transport: "ws"})
+				c.expect("hello", "snapshot#1")
+				c.write(flood[0] + strings.Repeat(flood[1], 2000))
+				c.ended(hub.CloseTooMany)
+				n.forgotten()
+				if got := n.metric("hub_refused_total", "messages"); got != 1 {
+					t.Errorf("counted %v times, want once a socket", got)
+				}
+			})
+		})
+	}
+}
+
+func TestAsManyMessagesAsAreAllowedMayBeAsLongAsIsAllowed(t *testing.T) {
+	t.Parallel()
+	sockets(t, func(t *testing.T, n *node, _ *truth) {
+		c := n.viewed(view{transport: "ws"})
+		c.expect("hello", "snapshot#1")
+		for range 58 {
+			c.say(fmt.Sprintf("%-4096s", `{"unsub":"seatmap/nowhere"}`))
+		}
+		c.say(`{"sub":"seatmap/derby"}`)
+		c.expect("hello", "snapshot#1")
+	})
+}
+
 func TestASocketEndsInTimeThoughItsClientDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	sockets(t, func(t *testing.T, n *node, _ *truth) {

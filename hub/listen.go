@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
+	"time"
 
 	"github.com/coder/websocket"
 	"golang.org/x/time/rate"
@@ -19,6 +21,7 @@ type listener struct {
 	out     *wsSink
 	allow   Allow
 	limit   *rate.Limiter // nil: none
+	bytes   *rate.Limiter // nil: none
 	bad     int
 }
 
@@ -29,6 +32,37 @@ func messageLimit(perSecond int) *rate.Limiter {
 		return nil
 	}
 	return rate.NewLimiter(rate.Limit(perSecond), 3*perSecond)
+}
+
+// byteLimit allows the bytes of so many messages of the longest kind, and what
+// one read may bring. It is for what the library reads alone: pongs, and
+// fragments with nothing in them, cost as much and are no messages.
+func byteLimit(l *Limits) *rate.Limiter {
+	if l.Messages < 0 {
+		return nil
+	}
+	most := l.Messages * (l.MessageSize + maxFrameHead)
+	return rate.NewLimiter(rate.Limit(most), 3*most+maxRead)
+}
+
+const (
+	maxFrameHead = 14      // bytes before the payload of a frame
+	maxRead      = 4 << 10 // of net/http's buffer, which the portable engine reads with
+)
+
+// metered is the connection of a socket as it is read.
+type metered struct {
+	net.Conn
+	from *listener
+}
+
+// Read implements net.Conn.
+func (m *metered) Read(b []byte) (int, error) {
+	n, err := m.Conn.Read(b)
+	if l := m.from.bytes; l != nil && !l.AllowN(time.Now(), n) {
+		m.from.tooMany()
+	}
+	return n, err
 }
 
 // listen reads the client's messages until the connection ends, with ctx at
@@ -54,9 +88,17 @@ func (l *listener) within() bool {
 	if l.limit == nil || l.limit.Allow() {
 		return true
 	}
-	l.session.hub.metrics.refused(l.session.kind, "messages")
-	l.session.stop(CloseTooMany)
+	l.tooMany()
 	return false
+}
+
+// tooMany ends the session. What comes until the connection is closed is not
+// counted again.
+func (l *listener) tooMany() {
+	if _, yes := l.session.stopped(); !yes {
+		l.session.hub.metrics.refused(l.session.kind, "messages")
+	}
+	l.session.stop(CloseTooMany)
 }
 
 // pinged reports whether a ping is answered. It counts as a message: its

@@ -36,13 +36,14 @@ func (h *Hub) ServeWS(w http.ResponseWriter, r *http.Request, allow Allow) {
 		h.refuse(w, k, err)
 		return
 	}
-	hj := &hijacker{ResponseWriter: w}
+	l := &listener{allow: allow, limit: messageLimit(h.opts.Limits.Messages), bytes: byteLimit(&h.opts.Limits)}
+	hj := &hijacker{ResponseWriter: w, from: l}
 	out := &wsSink{hub: h, traffic: k.traffic}
 	if lot != nil {
 		out, hj.park = lot.sink(k.traffic)
 	}
 	s.out, hj.out = out, out
-	l := &listener{session: s, out: out, allow: allow, limit: messageLimit(h.opts.Limits.Messages)}
+	l.session, l.out = s, out
 	conn, err := websocket.Accept(hj, r, h.acceptOptions(l))
 	if err != nil {
 		h.close(s, CloseGone)
@@ -186,6 +187,7 @@ const sendBuffer = 32 << 10
 type hijacker struct {
 	http.ResponseWriter
 	out  *wsSink
+	from *listener
 	park func(conn net.Conn, early []byte) error // gives out's wire the connection; nil: out gets one that waits
 }
 
@@ -200,14 +202,14 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 			_ = tcp.SetWriteBuffer(sendBuffer) // a wish: the kernel decides
 		}
 		h.out.wire = &waitingWire{Conn: conn, timeout: h.out.hub.opts.WriteTimeout, traffic: h.out.traffic}
-		return h.out.wire, bufio.NewReadWriter(rw.Reader, controlWriter(h.out.wire)), nil
+		return &metered{h.out.wire, h.from}, bufio.NewReadWriter(rw.Reader, controlWriter(h.out.wire)), nil
 	}
 	early, _ := rw.Reader.Peek(rw.Reader.Buffered()) // it is there
 	if err := h.park(conn, early); err != nil {
 		_ = conn.Close()
 		return nil, nil, err
 	}
-	return h.out.wire, bufio.NewReadWriter(bufio.NewReaderSize(h.out.wire, parkedRead), controlWriter(h.out.wire)), nil
+	return &metered{h.out.wire, h.from}, bufio.NewReadWriter(bufio.NewReaderSize(h.out.wire, parkedRead), controlWriter(h.out.wire)), nil
 }
 
 // parkedRead is the buffer a parked socket reads with: clients say little.
