@@ -26,7 +26,8 @@ const sureFrom = 2
 var errContended = errors.New("holds: every choice was taken by somebody else")
 
 // best takes the best seats there are. A token that has a basket is answered
-// with that, and nothing is chosen.
+// with that: the script that takes looks first, and so does who finds nothing to
+// choose, since it may be this very request that has had the last of it.
 //
 // It returns what Take does, a *seatmap.TooFewError, seatmap.ErrBadWish, or
 // errContended.
@@ -35,10 +36,18 @@ func (a *API) best(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w sea
 	if r.Hash, err = hash(r, &w); err != nil {
 		return b, false, err
 	}
-	b, err = a.store.repeat(ctx, r)
-	if !errors.Is(err, seatmap.ErrNoBasket) {
-		return b, false, err
+	b, fresh, err = a.win(ctx, sale, r, w)
+	var few *seatmap.TooFewError
+	if errors.As(err, &few) || errors.Is(err, errContended) {
+		if had, again := a.store.repeat(ctx, r); !errors.Is(again, seatmap.ErrNoBasket) {
+			return had, false, again
+		}
 	}
+	return b, fresh, err
+}
+
+// win chooses until what is chosen is had.
+func (a *API) win(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w seatmap.Wish) (b seatmap.Basket, fresh bool, err error) {
 	var gone []int
 	for try := range bestTries {
 		r.Seats, err = a.choose(ctx, sale, w, try, gone)
