@@ -10,6 +10,10 @@ import (
 // seconds. Where two hundred want one seat nearly every take is refused, and a
 // plain read refuses at a fraction of what the script costs Redis; lately tells
 // when to try the read first. It may forget: it decides nothing.
+//
+// A Gate refuses most of a hot event without any read. This is for the rest:
+// events whose map nobody follows, a map that nothing confirms, and holds whose
+// end was not heard.
 type lately struct {
 	seed  maphash.Seed
 	start time.Time

@@ -36,7 +36,7 @@ func Bind(c echo.Context, v any) error {
 
 // isJSON accepts application/json, its relatives and no type at all.
 func isJSON(contentType string) bool {
-	if contentType == "" {
+	if contentType == "" || contentType == "application/json" {
 		return true
 	}
 	kind, _, err := mime.ParseMediaType(contentType)

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"time"
 
@@ -105,14 +106,25 @@ func maskedURI(u *url.URL) string {
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
+// ours are the headers of every answer, which share their values: who adds to one
+// of them gets a slice of his own.
+var ours = []struct {
+	name  string // as net/http spells it
+	value []string
+}{
+	{"Content-Security-Policy", []string{contentPolicy}},
+	{"X-Content-Type-Options", []string{"nosniff"}},
+	{"X-Frame-Options", []string{"DENY"}},
+	{"Referrer-Policy", []string{"no-referrer"}},
+	{"Cross-Origin-Opener-Policy", []string{"same-origin"}},
+}
+
 func securityHeaders(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		h := c.Response().Header()
-		h.Set("Content-Security-Policy", contentPolicy)
-		h.Set("X-Content-Type-Options", "nosniff")
-		h.Set("X-Frame-Options", "DENY")
-		h.Set("Referrer-Policy", "no-referrer")
-		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		for _, o := range ours {
+			h[o.name] = o.value
+		}
 		return next(c)
 	}
 }
@@ -134,14 +146,20 @@ func recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
+var bodyLimit = middleware.BodyLimit(strconv.Itoa(BodyLimit))
+
 // limitBody bounds a body in bytes and in time. The deadline is the request's
 // own: one for the whole server would end a stream too.
 func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
-	limited := middleware.BodyLimit(fmt.Sprint(BodyLimit))(next)
+	limited := bodyLimit(next) // for each request: echo puts its chain together anew
 	return func(c echo.Context) error {
-		if c.Request().ContentLength != 0 {
+		size := c.Request().ContentLength
+		if size != 0 {
 			// A writer that knows no deadlines is a test's: it needs none.
 			_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
+		}
+		if 0 <= size && size <= BodyLimit { // net/http gives no more than was announced
+			return next(c)
 		}
 		return limited(c)
 	}

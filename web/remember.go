@@ -26,9 +26,14 @@ func newRemembered(most int) *remembered {
 	return &remembered{half: max(1, most/2), young: map[[sha256.Size]byte]session{}}
 }
 
+// hashOf needs no memory for a token of ordinary length.
+func hashOf(token string) [sha256.Size]byte {
+	return sha256.Sum256(append(make([]byte, 0, 1024), token...))
+}
+
 // user returns whom token is known to speak for at now.
 func (r *remembered) user(token string, now time.Time) (string, bool) {
-	key := sha256.Sum256([]byte(token))
+	key := hashOf(token)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.young[key]
@@ -53,7 +58,7 @@ func (r *remembered) put(token, user string, ends, now time.Time) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.addLocked(sha256.Sum256([]byte(token)), session{user, ends})
+	r.addLocked(hashOf(token), session{user, ends})
 }
 
 func (r *remembered) addLocked(key [sha256.Size]byte, s session) {

@@ -23,8 +23,12 @@
 //	  │ prev below mine                          │ fork, or cold
 //	  └──────────────────────────────────────────┴──▶ rebuild ──▶ snapshot ──▶ reset
 //
-// Silence is judged once a second by reading the event's number, and every
+// Silence is judged twice a second by reading the event's number, and every
 // half minute the projection is compared with a snapshot of the same number.
+//
+// A process that sells asks its Feed what was heard of seats, and of who holds
+// them (Feed.Known): every change that is heard counts at once, without waiting
+// for a tick, and those of the process itself before they are heard.
 //
 // A guarded map is shown only to who has a session, or a ticket: signed, good
 // for one event, once and soon (ticket.go). Nothing of either is in a stream.
