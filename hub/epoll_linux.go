@@ -108,6 +108,10 @@ func rawOf(conn net.Conn) (syscall.RawConn, error) {
 // kernel tries for a quarter of an hour.
 const unheard = 60_000
 
+// receiveBuffer is for what nobody reads: a stream's client has nothing more to
+// say, and the kernel would keep more than a hundred kilobytes of it.
+const receiveBuffer = 4 << 10
+
 // detach duplicates a connection's descriptor, which stays non-blocking and
 // which Go's poller does not know. (File would make it blocking.)
 func detach(conn net.Conn) (fd int, err error) {
@@ -121,6 +125,7 @@ func detach(conn net.Conn) (fd int, err error) {
 		if dupErr == nil {
 			// Wishes: the kernel decides.
 			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUF, sendBuffer)
+			_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, receiveBuffer)
 			_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, unheard)
 		}
 	})

@@ -265,6 +265,31 @@ func TestAStreamThatCannotBeParkedIsToldWhenToComeBack(t *testing.T) {
 	eventually(t, "the other is forgotten", func() bool { return n.metric("hub_sessions") == 2 })
 }
 
+// Nobody reads what a stream's client goes on to send, and it costs it nothing
+// to send it.
+func TestWhatAStreamsClientSendsIsNotKept(t *testing.T) {
+	src := &truth{n: 1}
+	n := serve(t, hub.Options{Source: src})
+	c := n.viewed(view{transport: "sse"})
+	c.expect("hello", "snapshot#1")
+	_ = c.conn.SetWriteBuffer(4 << 10)
+	_ = c.conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond))
+	sent, err := io.Copy(c.conn, endless{})
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Fatalf("%v, want that no more is taken", err)
+	}
+	if sent > 56<<10 { // more than both ends are given
+		t.Errorf("%d bytes are kept", sent)
+	}
+	src.step(n.Hub, 1)
+	c.expect("delta#2")
+}
+
+// endless is a client that never stops talking.
+type endless struct{}
+
+func (endless) Read(b []byte) (int, error) { return min(len(b), 512), nil }
+
 // exhaust takes every descriptor there is, until restore gives them back.
 func exhaust(t *testing.T) (restore func()) {
 	t.Helper()
