@@ -60,7 +60,7 @@ type metered struct {
 func (m *metered) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	if l := m.from.bytes; l != nil && !l.AllowN(time.Now(), n) {
-		m.from.tooMany()
+		m.from.session.tooMany("messages")
 	}
 	return n, err
 }
@@ -88,17 +88,8 @@ func (l *listener) within() bool {
 	if l.limit == nil || l.limit.Allow() {
 		return true
 	}
-	l.tooMany()
+	l.session.tooMany("messages")
 	return false
-}
-
-// tooMany ends the session. What comes until the connection is closed is not
-// counted again.
-func (l *listener) tooMany() {
-	if _, yes := l.session.stopped(); !yes {
-		l.session.hub.metrics.refused(l.session.kind, "messages")
-	}
-	l.session.stop(CloseTooMany)
 }
 
 // pinged reports whether a ping is answered. It counts as a message: its

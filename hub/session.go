@@ -119,10 +119,18 @@ func (s *session) put(a ask) {
 	}
 	s.mu.Unlock()
 	if full {
-		s.hub.metrics.refused(s.kind, "asks")
-		s.stop(CloseTooMany)
+		s.tooMany("asks")
 	}
 	s.rouse()
+}
+
+// tooMany ends a session whose client wants too much. What it still wants until
+// its connection is closed is not counted again.
+func (s *session) tooMany(reason string) {
+	if _, yes := s.stopped(); !yes {
+		s.hub.metrics.refused(s.kind, reason)
+	}
+	s.stop(CloseTooMany)
 }
 
 // step writes everything that is due and can be written now. Afterwards due
