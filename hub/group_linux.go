@@ -61,6 +61,9 @@ func (g *group) walk() {
 // follow moves one cursor, and steps its session when that left more to do.
 func (g *group) follow(c *cursor) {
 	s := c.session
+	if _, yes := s.out.stuck(); yes {
+		return // it goes on when its connection does
+	}
 	err := s.advance(c)
 	if err == nil && c.wait == nil {
 		if _, yes := s.out.stuck(); !yes {

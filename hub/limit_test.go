@@ -17,6 +17,7 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"seatcast/hub"
 )
@@ -366,4 +367,21 @@ func TestADrainSpreadsItsSessionsEvenly(t *testing.T) {
 			t.Errorf("the last of %d left after %v of %v", sessions, took, over)
 		}
 	})
+}
+
+func TestARequestThatIsNoHandshakeIsNoSession(t *testing.T) {
+	t.Parallel()
+	reg := prometheus.NewRegistry()
+	n := serve(t, hub.Options{Source: &truth{n: 1}, Registerer: reg})
+	resp, err := http.Get(n.url + "/ws")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusUpgradeRequired {
+		t.Errorf("answered %d, want 426", resp.StatusCode)
+	}
+	if opened, err := testutil.GatherAndCount(reg, "hub_opens_total"); err != nil || opened != 0 {
+		t.Errorf("%d kinds of session were opened (%v), want none", opened, err)
+	}
 }

@@ -50,7 +50,7 @@ func (h *Hub) park(ctx context.Context) error {
 }
 
 // pick spreads sessions evenly.
-func (l *lot) pick() *shard { return l.shards[int(l.turn.Add(1))%len(l.shards)] }
+func (l *lot) pick() *shard { return l.shards[int(l.turn.Add(1)%uint32(len(l.shards)))] }
 
 // stream parks an SSE session: its descriptor leaves Go's poller and is the
 // lot's alone. head is what the client is answered first. On an error the

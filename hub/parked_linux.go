@@ -8,12 +8,32 @@ import (
 	"time"
 )
 
+// kept is what a connection has not taken yet. At first it is the rest of a
+// frame that is shared, so it is copied before anything is added.
+type kept struct {
+	tail  []byte
+	owned bool
+}
+
+func (k *kept) keep(rest []byte) { k.tail, k.owned = rest, false }
+
+func (k *kept) own() {
+	if !k.owned {
+		k.tail, k.owned = slices.Clone(k.tail), true
+	}
+}
+
+func (k *kept) append(b []byte) {
+	k.own()
+	k.tail = append(k.tail, b...)
+}
+
 // stream is a parked SSE session's connection, and its sink. Only its shard
 // touches it.
 type stream struct {
 	berth
-	head    []byte // of the response, until it is sent
-	tail    []byte // what the connection has not taken yet; of a frame that is shared
+	head []byte // of the response, until it is sent
+	kept
 	since   time.Duration
 	now     func() time.Duration
 	traffic *traffic
@@ -43,12 +63,12 @@ func (p *stream) bye(why Code) {
 // give sends b, which never changes, behind what is kept already.
 func (p *stream) give(b []byte) error {
 	if len(p.tail) > 0 {
-		p.tail = append(slices.Clip(p.tail), b...)
+		p.append(b)
 		return nil
 	}
 	n, err := send(p.fd, b)
 	p.traffic.gave(n)
-	if p.tail = b[n:]; len(p.tail) > 0 {
+	if p.keep(b[n:]); len(p.tail) > 0 {
 		p.since = p.now()
 		p.traffic.m.behind.Inc()
 	}
@@ -112,11 +132,11 @@ func (p *socket) part(e *epoll, why Code) {
 // take is kept. The websocket library writes to it beside the shard. Go's
 // poller only reads the descriptor, which is ours to write until Close.
 type quietWire struct {
-	mu      sync.Mutex
-	fd      int32
-	parted  bool // forget was called: nothing is written any more
-	broken  error
-	tail    []byte
+	mu     sync.Mutex
+	fd     int32
+	parted bool // forget was called: nothing is written any more
+	broken error
+	kept
 	since   time.Duration
 	traffic *traffic
 	now     func() time.Duration
@@ -160,7 +180,7 @@ func (w *quietWire) Write(b []byte) (int, error) {
 		return 0, err
 	}
 	if whole && len(w.tail) > 0 {
-		w.tail = slices.Clone(w.tail) // b is the caller's
+		w.own() // b is the caller's
 	}
 	return len(b), nil
 }
@@ -173,11 +193,11 @@ func (w *quietWire) give(b []byte) error {
 
 func (w *quietWire) giveLocked(b []byte) error {
 	if len(w.tail) > 0 {
-		w.tail = append(slices.Clip(w.tail), b...)
+		w.append(b)
 		return nil
 	}
 	n, err := w.sendLocked(b)
-	if w.tail = b[n:]; len(w.tail) > 0 {
+	if w.keep(b[n:]); len(w.tail) > 0 {
 		w.since = w.now()
 		w.traffic.m.behind.Inc()
 	}

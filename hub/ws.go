@@ -30,6 +30,10 @@ const (
 // socket until either side ends it; where the session is parked it returns at
 // once. Whatever is wrong with the request is answered here.
 func (h *Hub) ServeWS(w http.ResponseWriter, r *http.Request, allow Allow) {
+	if r.Header.Get("Sec-WebSocket-Key") == "" {
+		_, _ = websocket.Accept(w, r, nil) // says what is wrong, and is no session that a limit counts
+		return
+	}
 	k, lot := h.engineOf(ws, w, r)
 	s := h.newSession(k, h.opts.Limits.Address(r))
 	if err := h.open(s); err != nil {

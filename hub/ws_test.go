@@ -237,7 +237,12 @@ func TestDrainTellsSocketsWhenToComeBack(t *testing.T) {
 		if err := <-drained; err != nil {
 			t.Error(err)
 		}
-		resp, err := http.Get(url + "/ws")
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/ws", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
+		resp, err := http.DefaultClient.Do(r)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -35,6 +35,7 @@ type Feed struct {
 	mu        sync.Mutex
 	followers map[string]*follower
 	changed   chan struct{} // closed, and made anew, when followers changes
+	reason    string        // why what is pushed may be late; empty when it is not
 }
 
 // NewFeed returns a Feed that follows nothing until Run.
@@ -98,6 +99,9 @@ func (f *Feed) follow(ctx context.Context, g *errgroup.Group, b Broadcaster, hot
 		one := newFollower(&f.o, event, b)
 		f.followers[event] = one
 		f.changedLocked()
+		if f.reason != "" {
+			f.tellLocked(b, one)
+		}
 		followed, cancel := context.WithCancel(ctx)
 		one.cancel = cancel
 		g.Go(func() error {
@@ -203,16 +207,29 @@ func (f *Feed) all() []*follower {
 }
 
 // degrade tells every watcher that only polling is sure, or that this is over.
+// An event that is hot only later is told as long as it lasts.
 func (f *Feed) degrade(b Broadcaster, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.reason = reason
 	degraded := 0.0
-	for _, one := range f.all() {
-		poll := ""
-		if reason != "" {
-			degraded, poll = 1, seatmapPath(one.event)
-		}
-		b.Degrade(one.topic, reason, poll)
+	if reason != "" {
+		degraded = 1
 	}
 	f.o.Metrics.degraded.Set(degraded)
+	for _, one := range f.followers {
+		f.tellLocked(b, one)
+	}
+}
+
+// tellLocked says whether one's watchers can rely on what is pushed. Nothing
+// may be said of an event whose topic has ended.
+func (f *Feed) tellLocked(b Broadcaster, one *follower) {
+	poll := ""
+	if f.reason != "" {
+		poll = seatmapPath(one.event)
+	}
+	b.Degrade(one.topic, f.reason, poll)
 }
 
 // ready returns the follower of an event once it has a projection: a new hot

@@ -361,6 +361,9 @@ func TestWatchersAreToldOnceWhenRedisDoesNotAnswer(t *testing.T) {
 	if n := b.count("seatmap_degraded"); n != 1 {
 		t.Errorf("the metric says %v", n)
 	}
+	b.sales.put("late", true)
+	late := fmt.Sprintf("degraded %s %q /v1/events/late/seatmap", seatmap.Topic("late"), "redis_unreachable")
+	b.until(5*time.Second, "an event that is hot only now told so too", func() bool { return words() == want+"\n"+late })
 }
 
 // Two nodes hear badly, each in its own way, and show the same map in the end.

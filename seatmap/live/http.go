@@ -291,7 +291,7 @@ func (a *API) allow(ctx context.Context, topic, ticket string) (code, detail str
 	sale, err := a.sale(ctx, event)
 	switch {
 	case errors.Is(err, seatmap.ErrNoEvent):
-		return "unknown_topic", "there is no event " + event
+		return "unknown_topic", "there is no event of this id"
 	case err != nil:
 		return "unavailable", "events cannot be looked up now; ask again in a second"
 	case !sale.Hot:
