@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,6 +89,9 @@ var DefaultTerms = seatmap.Terms{
 	Grace:           30 * time.Second,
 	SeatsPerBooking: 10,
 	SeatsPerUser:    10,
+	HoldsPerUser:    4,
+	HoldsPerHour:    20,
+	CoolDown:        30 * time.Second,
 }
 
 // Outcomes of the store. An unknown event is seatmap.ErrNoEvent, everything
@@ -115,7 +119,7 @@ func (n NewEvent) withDefaults() NewEvent {
 	for _, f := range []struct {
 		set *time.Duration
 		to  time.Duration
-	}{{&t.Hold, d.Hold}, {&t.Pay, d.Pay}, {&t.Grace, d.Grace}} {
+	}{{&t.Hold, d.Hold}, {&t.Pay, d.Pay}, {&t.Grace, d.Grace}, {&t.CoolDown, d.CoolDown}} {
 		if *f.set == 0 {
 			*f.set = f.to
 		}
@@ -129,6 +133,8 @@ func (n NewEvent) withDefaults() NewEvent {
 	if t.SeatsPerUser == 0 {
 		t.SeatsPerUser = max(d.SeatsPerUser, t.SeatsPerBooking)
 	}
+	t.HoldsPerUser = cmp.Or(t.HoldsPerUser, d.HoldsPerUser)
+	t.HoldsPerHour = cmp.Or(t.HoldsPerHour, d.HoldsPerHour)
 	return n
 }
 
@@ -178,7 +184,7 @@ func faultsOfTerms(t seatmap.Terms) (fs seatmap.Faults) {
 	for _, f := range []struct {
 		path string
 		d    time.Duration
-	}{{"hold", t.Hold}, {"pay", t.Pay}, {"cap", t.Cap}, {"grace", t.Grace}} {
+	}{{"hold", t.Hold}, {"pay", t.Pay}, {"cap", t.Cap}, {"grace", t.Grace}, {"coolDown", t.CoolDown}} {
 		if f.d < time.Millisecond || f.d > 24*time.Hour {
 			fs.Add(f.path, "%v is not between a millisecond and a day", f.d)
 		}
@@ -186,11 +192,13 @@ func faultsOfTerms(t seatmap.Terms) (fs seatmap.Faults) {
 	if t.Cap < t.Hold {
 		fs.Add("cap", "%v is shorter than the hold of %v", t.Cap, t.Hold)
 	}
-	if t.SeatsPerBooking < 1 {
-		fs.Add("seatsPerBooking", "%d is below 1", t.SeatsPerBooking)
-	}
-	if t.SeatsPerUser < 1 {
-		fs.Add("seatsPerUser", "%d is below 1", t.SeatsPerUser)
+	for _, f := range []struct {
+		path string
+		n    int
+	}{{"seatsPerBooking", t.SeatsPerBooking}, {"seatsPerUser", t.SeatsPerUser}, {"holdsPerUser", t.HoldsPerUser}, {"holdsPerHour", t.HoldsPerHour}} {
+		if f.n < 1 || f.n > math.MaxInt32 {
+			fs.Add(f.path, "%d is not between 1 and %d", f.n, math.MaxInt32)
+		}
 	}
 	return fs
 }

@@ -158,7 +158,7 @@ func TestEverythingWrongWithAnEventIsToldAndNothingCreated(t *testing.T) {
 		ID: "No.Dots", ChartSHA: s.sha, Zone: "Paris", Mode: "warm", Currency: "euro",
 		Starts: time.Now(), Opens: time.Now().Add(time.Hour),
 		Prices: map[string]int64{"Front": -1, "Balcony": 100},
-		Terms:  seatmap.Terms{Hold: time.Minute, Cap: time.Second, Grace: -1, SeatsPerBooking: -1, SeatsPerUser: -1},
+		Terms:  seatmap.Terms{Hold: time.Minute, Cap: time.Second, Grace: -1, SeatsPerBooking: -1, SeatsPerUser: -1, HoldsPerUser: -1, HoldsPerHour: -1, CoolDown: -1},
 	}
 	_, err := s.CreateEvent(t.Context(), n)
 	var faults seatmap.Faults
@@ -170,7 +170,7 @@ func TestEverythingWrongWithAnEventIsToldAndNothingCreated(t *testing.T) {
 		paths = append(paths, f.Path)
 	}
 	slices.Sort(paths)
-	want := []string{"cap", "currency", "grace", "id", "mode", "name", "opens", "prices", "prices", "prices", "prices",
+	want := []string{"cap", "coolDown", "currency", "grace", "holdsPerHour", "holdsPerUser", "id", "mode", "name", "opens", "prices", "prices", "prices", "prices",
 		"seatsPerBooking", "seatsPerUser", "venue", "zone"}
 	if !slices.Equal(paths, want) {
 		t.Errorf("faults of %v; want %v\n%v", paths, want, err)

@@ -51,6 +51,7 @@ type detail struct {
 	CapSeconds      float64            `json:"capSeconds"`
 	SeatsPerBooking int                `json:"seatsPerBooking"`
 	SeatsPerUser    int                `json:"seatsPerUser"`
+	HoldsPerUser    int                `json:"holdsPerUser"`
 }
 
 type categoryPrice struct {
@@ -94,7 +95,7 @@ func describe(e *Event, chart *seatmap.Chart) detail {
 		summary: summarise(e), Guarded: e.Guarded, Orphans: e.Orphans, Chart: e.ChartSHA,
 		Prices: make([]categoryPrice, 0, len(chart.Categories)), Areas: make([]area, 0, len(chart.Areas)),
 		HoldSeconds: e.Terms.Hold.Seconds(), PaySeconds: e.Terms.Pay.Seconds(), CapSeconds: e.Terms.Cap.Seconds(),
-		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser,
+		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser, HoldsPerUser: e.Terms.HoldsPerUser,
 	}
 	for _, cat := range chart.Categories {
 		d.Prices = append(d.Prices, categoryPrice{Category: cat.Name, Color: cat.Color, Amount: e.Prices[cat.Name]})

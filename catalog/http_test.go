@@ -82,7 +82,7 @@ func TestAnEventTellsWhatItsPageNeeds(t *testing.T) {
 		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500},
 			{"category": "Standing", "color": "#2e86ab", "amount": 1500}],
 		"areas": [{"area": "standing", "name": "Standing", "category": "Standing", "capacity": 40}],
-		"holdSeconds": 480, "paySeconds": 300, "capSeconds": 1200, "seatsPerBooking": 10, "seatsPerUser": 10}`)
+		"holdSeconds": 480, "paySeconds": 300, "capSeconds": 1200, "seatsPerBooking": 10, "seatsPerUser": 10, "holdsPerUser": 4}`)
 }
 
 func TestAGuardedMapIsSaidByItsEventAndItsSale(t *testing.T) {

@@ -53,18 +53,24 @@ func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt) error {
 // withinLimit counts the account's live tickets under a lock of its own, so
 // that two bookings of one account cannot both be the last allowed.
 func withinLimit(ctx context.Context, tx pgx.Tx, b *booking) error {
-	_, err := tx.Exec(ctx, `INSERT INTO buyers (event_id, user_id) VALUES ($1, $2)
-		ON CONFLICT (event_id, user_id) DO UPDATE SET user_id = excluded.user_id`, b.Event, b.User)
-	if err != nil {
+	if err := countAnew(ctx, tx, b); err != nil {
 		return err
 	}
 	var ok bool
-	err = tx.QueryRow(ctx, `
+	err := tx.QueryRow(ctx, `
 		SELECT (SELECT count(*) FROM tickets WHERE event_id = $1 AND user_id = $2 AND state = 'live') + $3
 			<= (SELECT seats_per_user FROM events WHERE id = $1)`, b.Event, b.User, b.places()).Scan(&ok)
 	if err == nil && !ok {
 		err = &LostError{Reason: ReasonAccountLimit}
 	}
+	return err
+}
+
+// countAnew locks the account of a booking, and has Redis told how many tickets
+// it has once this transaction is done.
+func countAnew(ctx context.Context, tx pgx.Tx, b *booking) error {
+	_, err := tx.Exec(ctx, `INSERT INTO buyers (event_id, user_id) VALUES ($1, $2)
+		ON CONFLICT (event_id, user_id) DO UPDATE SET changes = buyers.changes + 1`, b.Event, b.User)
 	return err
 }
 
@@ -163,6 +169,9 @@ func ticketed(ctx context.Context, tx pgx.Tx, b *booking) ([]int, error) {
 // tickets void, seats and places free again, the booking lost.
 func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
 	if err := moveAttempt(ctx, tx, a.ID, AttemptCaptureRefused, p.Reason); err != nil {
+		return err
+	}
+	if err := countAnew(ctx, tx, b); err != nil { // before the seats, as sell does
 		return err
 	}
 	if _, err := lockSeats(ctx, tx, b); err != nil {

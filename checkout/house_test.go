@@ -51,7 +51,7 @@ type setting func(*house, *checkout.Options, *sandbox.Options)
 func setup(t *testing.T, settings ...setting) *house {
 	t.Helper()
 	h := &house{t: t, pool: devtest.Postgres(t), sale: theSale()}
-	h.holds = &fakeHolds{baskets: map[string]seatmap.Basket{}, sold: map[int]bool{}, left: map[string]int{}}
+	h.holds = &fakeHolds{baskets: map[string]seatmap.Basket{}, sold: map[int]bool{}, left: map[string]int{}, bought: map[string]int{}}
 	var err error
 	h.store, err = checkout.NewStore(h.pool)
 	must(t, err)
@@ -349,6 +349,7 @@ type fakeHolds struct {
 	baskets  map[string]seatmap.Basket
 	sold     map[int]bool
 	left     map[string]int
+	bought   map[string]int // by account, as told last
 	released []string
 	extended int
 }
@@ -436,6 +437,7 @@ func (f *fakeHolds) Restore(_ context.Context, _ string, m seatmap.Marks) error 
 func (f *fakeHolds) mark(m seatmap.Marks, sold bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	maps.Copy(f.bought, m.Bought)
 	for _, i := range m.Seats {
 		f.sold[i] = sold
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // The mirror tells Redis what Postgres has decided, one way only. It reads the
-// rows marked mirror_due as they are now, under the event's lock, so a late
+// rows marked mirror_due, and the tickets of accounts where they changed, as they are now, under the event's lock, so a late
 // run can never put back an old truth.
 
 // lockWait bounds how long a transaction waits for the event's lock.
@@ -76,9 +76,12 @@ func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) 
 			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM areas WHERE event_id = e.id),
 			(SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'user', user_id, 'seats', seats, 'areas', areas, 'quote', quote,
 					'hash', request_hash, 'first', first_held_at, 'until', deadline, 'cap', cap_at)), '[]')
-				FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp())
+				FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp()),
+			(SELECT coalesce(jsonb_object_agg(user_id, coalesce(n, 0)), '{}') FROM buyers LEFT JOIN
+				(SELECT user_id, count(*) AS n FROM tickets WHERE event_id = e.id AND state = 'live' GROUP BY user_id) t USING (user_id)
+				WHERE event_id = e.id)
 		FROM events e JOIN charts c ON c.sha = e.chart_sha WHERE e.id = $1`, event).
-		Scan(&t.Seats, &t.Sold, &t.Closed, &t.Left, &baskets)
+		Scan(&t.Seats, &t.Sold, &t.Closed, &t.Left, &baskets, &t.Bought)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return t, seatmap.ErrNoEvent
 	}
@@ -106,24 +109,29 @@ type due struct {
 	Sold, Free, Closed []int
 	Left, Taken        map[string]int // by area; Taken to see whether it is still so afterwards
 	Bookings           []string       // sold
+	Bought, Changes    map[string]int // tickets by account; Changes to see whether it is still so afterwards
 }
 
 func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 	err = tx.QueryRow(ctx, `
 		WITH s AS (SELECT i, status FROM seats WHERE event_id = $1 AND mirror_due),
-			a AS (SELECT area, capacity, sold FROM areas WHERE event_id = $1 AND mirror_due)
+			a AS (SELECT area, capacity, sold FROM areas WHERE event_id = $1 AND mirror_due),
+			u AS (SELECT user_id, changes FROM buyers WHERE event_id = $1 AND changes <> told)
 		SELECT ARRAY(SELECT i FROM s WHERE status = 'sold' ORDER BY i),
 			ARRAY(SELECT i FROM s WHERE status = 'available' ORDER BY i),
 			ARRAY(SELECT i FROM s WHERE status = 'unavailable' ORDER BY i),
 			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM a),
 			(SELECT coalesce(jsonb_object_agg(area, sold), '{}') FROM a),
-			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due ORDER BY id)`, event).
-		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings)
+			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due ORDER BY id),
+			(SELECT coalesce(jsonb_object_agg(user_id, (SELECT count(*) FROM tickets t
+				WHERE t.event_id = $1 AND t.user_id = u.user_id AND t.state = 'live')), '{}') FROM u),
+			(SELECT coalesce(jsonb_object_agg(user_id, changes), '{}') FROM u)`, event).
+		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings, &d.Bought, &d.Changes)
 	return d, err
 }
 
 func (d *due) nothing() bool {
-	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings) == 0
+	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0
 }
 
 // tell brings Redis to what is due. Every mark is absolute, so telling twice
@@ -134,10 +142,10 @@ func (d *due) tell(ctx context.Context, holds Holds, event string) error {
 			return err
 		}
 	}
-	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings) == 0 {
+	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0 {
 		return nil
 	}
-	m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left}
+	m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left, Bought: d.Bought}
 	for _, id := range d.Bookings {
 		m.Baskets = append(m.Baskets, id[len(event)+1:])
 	}
@@ -165,6 +173,13 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) error {
 	_, err = tx.Exec(ctx, `
 		UPDATE bookings SET mirror_due = false WHERE id IN (
 			SELECT id FROM bookings WHERE id = ANY($1) AND mirror_due ORDER BY id FOR UPDATE SKIP LOCKED)`, d.Bookings)
+	if err != nil {
+		return err
+	}
+	_, err = tx.Exec(ctx, `
+		UPDATE buyers SET told = ($2::jsonb ->> user_id)::int WHERE event_id = $1 AND user_id IN (
+			SELECT user_id FROM buyers WHERE event_id = $1 AND changes <> told AND $2::jsonb ? user_id
+			ORDER BY user_id FOR UPDATE SKIP LOCKED)`, event, d.Changes)
 	return err
 }
 
@@ -191,7 +206,8 @@ func (s *Store) mirrorDue(ctx context.Context) ([]string, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT event_id FROM seats WHERE mirror_due
 		UNION SELECT event_id FROM areas WHERE mirror_due
-		UNION SELECT event_id FROM bookings WHERE mirror_due`)
+		UNION SELECT event_id FROM bookings WHERE mirror_due
+		UNION SELECT event_id FROM buyers WHERE changes <> told`)
 	if err != nil {
 		return nil, said("look for mirrors due", err)
 	}

@@ -34,6 +34,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"time"
 
 	"seatcast/seatmap"
 )
@@ -76,8 +77,18 @@ type TakeRequest struct {
 // Outcomes of Take, beside those of seatmap. Each changed nothing.
 var (
 	ErrOverCap = errors.New("holds: account holds as many seats as it may")
+	ErrBought  = errors.New("holds: account has bought as many tickets as it may")
+	ErrMany    = errors.New("holds: account has as many bookings as it may")
 	ErrReused  = errors.New("holds: token belongs to another request")
 )
+
+// PaceError says that an account has held so often within an hour that it must
+// wait until it holds again. Nothing was taken.
+type PaceError struct {
+	Wait time.Duration
+}
+
+func (e *PaceError) Error() string { return "holds: account must wait before it holds again" }
 
 // ErrSealed is the answer of Swap while a basket is being paid for, and ever
 // after. Nothing changed.

@@ -196,8 +196,9 @@ func (h *house) counts(user string) int {
 	}
 	n := 0
 	for hold := range strings.FieldsSeq(index) {
-		_, seats, _ := strings.Cut(hold, ":")
-		n += len(strings.Split(seats, ","))
+		if _, seats, ok := strings.Cut(hold, ":"); ok {
+			n += len(strings.Split(seats, ","))
+		}
 	}
 	return n
 }

@@ -256,6 +256,7 @@ func problem(sale *seatmap.Sale, err error) error {
 		lost  *seatmap.LostError
 		area  *AreaFullError
 		few   *seatmap.TooFewError
+		pace  *PaceError
 		said  *web.Problem
 	)
 	switch {
@@ -277,8 +278,13 @@ func problem(sale *seatmap.Sale, err error) error {
 	case errors.Is(err, ErrSealed):
 		return paying()
 	case errors.Is(err, ErrOverCap):
-		return &web.Problem{Status: http.StatusTooManyRequests, Code: "too_many_held",
-			Detail: fmt.Sprintf("one account holds at most %d seats at a time; give some back or pay for them", sale.Terms.SeatsPerUser)}
+		return tooManyHeld(sale)
+	case errors.Is(err, ErrBought):
+		return allBought(sale)
+	case errors.Is(err, ErrMany):
+		return tooManyBookings(sale)
+	case errors.As(err, &pace):
+		return tooManyHolds(sale, pace)
 	case errors.Is(err, ErrReused):
 		return refuse("idempotency_key_reused", "this Idempotency-Key was sent with another request; use a new one", nil)
 	case errors.Is(err, seatmap.ErrSold): // before ErrHoldExpired, which it also is

@@ -34,6 +34,9 @@ func takeArgs(r TakeRequest) ([]any, error) {
 	p = p.number(r.most().Milliseconds())
 	p = p.text(strconv.FormatInt((r.hold() + remembered).Milliseconds(), 10))
 	p = p.number(int64(r.Terms.SeatsPerUser))
+	p = p.number(orAny(r.Terms.HoldsPerUser))
+	p = p.number(orAny(r.Terms.HoldsPerHour))
+	p = p.number(r.Terms.CoolDown.Milliseconds())
 	p = p.text(writeSeats(r.Seats))
 	p = p.paint(r.Seats)
 	args := []any{said, []byte(p)}

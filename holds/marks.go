@@ -3,6 +3,7 @@ package holds
 import (
 	"context"
 	_ "embed"
+	"maps"
 	"slices"
 
 	"seatcast/seatmap"
@@ -20,7 +21,7 @@ var (
 )
 
 // Spend marks seats sold or closed, whoever holds them, sets the places left
-// and makes baskets sold. It is called with the event's advisory lock held, by
+// and the tickets accounts have, and makes baskets sold. It is called with the event's advisory lock held, by
 // whoever has just read these facts from Postgres; see Judge. What is so
 // already is not numbered again.
 func (s *Store) Spend(ctx context.Context, event string, m seatmap.Marks) (err error) {
@@ -31,6 +32,7 @@ func (s *Store) Spend(ctx context.Context, event string, m seatmap.Marks) (err e
 		return err
 	}
 	users, entries := overridden(baskets, seats)
+	users = unique(slices.AppendSeq(users, maps.Keys(m.Bought)))
 	keys := holdKeys(markKeys(event), event, seats)
 	for _, token := range m.Baskets {
 		keys = append(keys, seatmap.BasketKey(event, token))
@@ -39,11 +41,35 @@ func (s *Store) Spend(ctx context.Context, event string, m seatmap.Marks) (err e
 		keys = append(keys, seatmap.UserKey(event, user))
 	}
 	args := seatArgs([]any{len(m.Seats), len(m.Closed), len(m.Baskets), len(entries)}, seats)
-	args = areaArgs(append(args, entries...), m.Areas)
-	return s.mark(ctx, event, spendScript, keys, args)
+	args = append(args, entries...)
+	args = append(args, owners(m.Baskets, baskets, users)...)
+	for _, user := range users {
+		bought, told := m.Bought[user]
+		if !told {
+			bought = -1
+		}
+		args = append(args, bought)
+	}
+	return s.mark(ctx, event, spendScript, keys, areaArgs(args, m.Areas))
 }
 
-// overridden are the accounts of baskets, each once, and the entries of held
+// owners says of each token which of users its basket belongs to, counted from
+// 1; 0 when that is not known, or it had no seats: it then was no hold.
+func owners(tokens []string, baskets []seatmap.Basket, users []string) []any {
+	of := make(map[string]int, len(baskets))
+	for _, b := range baskets {
+		if at, known := slices.BinarySearch(users, b.User); known && len(b.Seats) > 0 {
+			of[b.Token] = at + 1
+		}
+	}
+	owners := make([]any, len(tokens))
+	for k, token := range tokens {
+		owners[k] = of[token]
+	}
+	return owners
+}
+
+// overridden are the accounts of baskets, and the entries of held
 // whose every seat is marked. Other entries end with their hold.
 func overridden(baskets []seatmap.Basket, seats []int) (users []string, entries []any) {
 	marked := make(map[int]bool, len(seats))
@@ -56,7 +82,7 @@ func overridden(baskets []seatmap.Basket, seats []int) (users []string, entries 
 			entries = append(entries, writeSeats(b.Seats))
 		}
 	}
-	return unique(users), entries
+	return users, entries
 }
 
 // Restore takes the marks of seats away, sold and closed alike, so that they

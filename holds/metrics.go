@@ -56,6 +56,7 @@ func outcome(err error) string {
 		lost  *seatmap.LostError
 		full  *AreaFullError
 		few   *seatmap.TooFewError
+		pace  *PaceError
 		said  *web.Problem
 	)
 	switch {
@@ -69,6 +70,8 @@ func outcome(err error) string {
 		return "area_full"
 	case errors.As(err, &few):
 		return "too_few"
+	case errors.As(err, &pace):
+		return "paced"
 	case errors.As(err, &said): // by a rule of the event
 		return "refused"
 	}
@@ -77,6 +80,8 @@ func outcome(err error) string {
 		word string
 	}{
 		{ErrOverCap, "over_cap"},
+		{ErrBought, "bought"},
+		{ErrMany, "many"},
 		{ErrReused, "reused"},
 		{ErrSealed, "sealed"},
 		{errContended, "contended"},

@@ -23,6 +23,7 @@ type world struct {
 	seats   []string           // by seat: who has it, or a mark
 	baskets map[string]*basket // by token
 	paying  map[string]bool    // tokens Postgres knows
+	bought  map[string]int     // tickets by account
 	last    int64              // highest number seen
 	serial  int
 }
@@ -44,7 +45,7 @@ func TestStoreAgreesWithItsModel(t *testing.T) {
 	first := private(t, worldSeats)
 	rapid.Check(t, func(rt *rapid.T) {
 		h := cold(t, first.rdb, worldSeats)
-		w := &world{house: h, seats: make([]string, worldSeats), baskets: map[string]*basket{}, paying: map[string]bool{}}
+		w := &world{house: h, seats: make([]string, worldSeats), baskets: map[string]*basket{}, paying: map[string]bool{}, bought: map[string]int{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"take":    w.take,
 			"again":   w.again,
@@ -81,11 +82,11 @@ func (w *world) request(rt *rapid.T) holds.TakeRequest {
 	w.serial++
 	r := w.asks(fmt.Sprint(w.serial), drawSeats(rt, 1)...)
 	r.User = rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "user")
-	r.Terms.SeatsPerUser = 5
+	r.Terms.SeatsPerUser, r.Terms.HoldsPerUser = 5, 2
 	return r
 }
 
-// wants is the error the model gives a take: nil, *TakenError or ErrOverCap.
+// wants is the error the model gives a take: nil, *TakenError, ErrBought, ErrOverCap or ErrMany.
 func (w *world) wants(r holds.TakeRequest) error {
 	var gone []int
 	for _, i := range r.Seats {
@@ -96,7 +97,28 @@ func (w *world) wants(r holds.TakeRequest) error {
 	if gone != nil {
 		return &holds.TakenError{Seats: gone}
 	}
-	if w.held(r.User, "")+len(r.Seats) > r.Terms.SeatsPerUser {
+	if err := w.over(r.User, "", len(r.Seats)); err != nil {
+		return err
+	}
+	baskets := map[string]bool{}
+	for _, holder := range w.seats {
+		if b := w.baskets[holder]; b != nil && b.request.User == r.User {
+			baskets[holder] = true
+		}
+	}
+	if len(baskets) >= r.Terms.HoldsPerUser {
+		return holds.ErrMany
+	}
+	return nil
+}
+
+// over says which cap an account exceeds with so many seats in a basket.
+func (w *world) over(user, basket string, seats int) error {
+	bought := w.bought[user]
+	switch {
+	case bought > 0 && bought+seats > 5:
+		return holds.ErrBought
+	case bought+w.held(user, basket)+seats > 5:
 		return holds.ErrOverCap
 	}
 	return nil
@@ -260,8 +282,8 @@ func (w *world) swaps(b *basket, user string, seats []int) error {
 		return err
 	case gone != nil:
 		return &holds.TakenError{Seats: gone}
-	case len(seats) > len(b.has) && w.held(user, b.request.Token)+len(seats) > 5:
-		return holds.ErrOverCap
+	case len(seats) > len(b.has):
+		return w.over(user, b.request.Token, len(seats))
 	}
 	return nil
 }
@@ -339,7 +361,7 @@ func (w *world) payers() []string { return slices.Sorted(maps.Keys(w.paying)) }
 
 // tell writes the model's facts into the truth Postgres would tell.
 func (w *world) tell() {
-	t := seatmap.Truth{Seats: worldSeats}
+	t := seatmap.Truth{Seats: worldSeats, Bought: maps.Clone(w.bought)}
 	for i, holder := range w.seats {
 		switch holder {
 		case seatmap.SoldMark:
@@ -373,6 +395,9 @@ func (w *world) spend(rt *rapid.T) {
 			}
 		}
 	}
+	user := rapid.SampledFrom([]string{"ann", "bob"}).Draw(rt, "buyer")
+	w.bought[user] = rapid.IntRange(0, 3).Draw(rt, "tickets")
+	m.Bought = map[string]int{user: w.bought[user]}
 	for _, i := range m.Closed {
 		w.seats[i] = seatmap.ClosedMark
 	}

@@ -104,7 +104,7 @@ func (s *Store) publish(ctx context.Context, event, change string) {
 
 // rebuildInput is what the script reads: see rebuild.lua.
 func rebuildInput(event string, position int64, t seatmap.Truth) (keys []string, args []any, err error) {
-	keys = make([]string, 0, 6+t.Seats+2*len(t.Baskets))
+	keys = make([]string, 0, 6+t.Seats+2*len(t.Baskets)+len(t.Bought))
 	keys = append(keys, seatmap.SeqKey(event), seatmap.MapKey(event), seatmap.HeldKey(event), seatmap.LogKey(event),
 		seatmap.AreasKey(event), seatmap.ResetKey(event))
 	for i := range t.Seats {
@@ -122,7 +122,7 @@ func rebuildInput(event string, position int64, t seatmap.Truth) (keys []string,
 			letters[i] = part.letter
 		}
 	}
-	args = append(args, position, letters, len(t.Baskets))
+	args = append(args, position, letters, len(t.Baskets), len(t.Bought))
 	for _, b := range t.Baskets {
 		b.Sealed = true // Postgres knows of it since its first payment
 		text, err := writeBody(b)
@@ -131,6 +131,9 @@ func rebuildInput(event string, position int64, t seatmap.Truth) (keys []string,
 		}
 		keys = append(keys, seatmap.BasketKey(event, b.Token), seatmap.UserKey(event, b.User))
 		args = append(args, b.Token, writeSeats(b.Seats), text, b.First.UnixMilli(), b.Until.UnixMilli(), b.Cap.UnixMilli())
+	}
+	for user, tickets := range t.Bought {
+		keys, args = append(keys, seatmap.UserKey(event, user)), append(args, tickets)
 	}
 	return keys, areaArgs(args, t.Left), nil
 }

@@ -7,15 +7,17 @@
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6]    reset   number of the last reset
--- KEYS[7..]  hold of every seat of the event, then basket of each booking and index of its account
+-- KEYS[7..]  hold of every seat of the event, then basket of each booking and index of its
+--            account, then index of each account that has bought
 -- ARGV[1]    position: a number somebody has, or 0
 -- ARGV[2]    a letter for every seat: 0 for sale, 2 sold, 3 closed
--- ARGV[3]    how many bookings
--- ARGV[4..]  of each booking: token, seats, body of its basket, first, until, cap; then area and places left of each area
+-- ARGV[3..4] how many bookings, and accounts that have bought
+-- ARGV[5..]  of each booking: token, seats, body of its basket, first, until, cap; then of each account
+--            the tickets it has; then area and places left of each area
 -- Returns    {done, change}: change is empty when somebody rebuilt it already
 
 local seq, map, held, log, areas, reset = unpack(KEYS, 1, 6)
-local position, letters, bookings = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3])
+local position, letters, bookings, buyers = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 local hold = 7 -- seat i is KEYS[hold + i]
 
 local last = redis.call('GET', seq)
@@ -51,9 +53,9 @@ end
 -- Bookings: what they hold in Postgres they hold here, unless somebody else
 -- does or they were given back.
 local baskets = {}
-local stored = values(hold + #letters, #KEYS) -- basket and index in turn
+local stored = values(hold + #letters, #KEYS) -- basket and index in turn, then indexes
 for b = 1, bookings do
-  local token, seats, body, first, till, cap = unpack(ARGV, 6 * b - 2, 6 * b + 3)
+  local token, seats, body, first, till, cap = unpack(ARGV, 6 * b - 1, 6 * b + 4)
   local at = hold + #letters + 2 * b - 2
   local state, _, before = opened(stored[2 * b - 1])
   till = math.max(till, before or 0)
@@ -74,6 +76,12 @@ end
 
 many(mark, 'MSET')
 many(drop, 'DEL')
+for k = 1, buyers do
+  local old = stored[2 * bookings + k]
+  local a = account(old, ms, {})
+  a.bought = tonumber(ARGV[6 * bookings + 4 + k])
+  save(KEYS[hold + #letters + 2 * bookings + k - 1], old, a)
+end
 for _, b in ipairs(baskets) do
   for _, i in ipairs(b.seats) do
     redis.call('SET', KEYS[hold + i], b.token, 'PXAT', b.till)
@@ -96,7 +104,7 @@ for i = 0, #letters - 1, 4 do
   bytes[#bytes + 1] = string.char(states[i] + 4 * (states[i + 1] or 0) + 16 * (states[i + 2] or 0) + 64 * (states[i + 3] or 0))
 end
 redis.call('SET', map, table.concat(bytes))
-local left = {unpack(ARGV, 6 * bookings + 4)}
+local left = {unpack(ARGV, 6 * bookings + buyers + 5)}
 many(left, 'HSET', areas)
 
 local id = string.format('%d', n)

@@ -7,9 +7,13 @@
 -- KEYS[4]    log     stream of changes
 -- KEYS[5]    areas   hash: places left
 -- KEYS[6..]  hold of each seat sold, then of each closed, then the baskets that
---            became sold, then the index of every account that held one of the seats
+--            became sold, then the index of every account that held one of the seats or
+--            whose tickets are told
 -- ARGV[1..4] how many sold, closed, baskets, entries of held
--- ARGV[5..]  each seat sold, each closed, each entry whose seats are all of these, then area and places left of each area
+-- ARGV[5..]  each seat sold, each closed, each entry whose seats are all of these, then of each
+--            basket which of the accounts is its own (0: it had no seats, or is not known), then of
+--            each account how many tickets it has (-1: as many as it had), then area and places
+--            left of each area
 -- Returns    {done, change}: change is empty when nothing differed
 --            {cold}: nothing changed
 
@@ -40,8 +44,11 @@ for k = 1, count do
 end
 local whole = {}
 for k = 1, entries do whole[k] = ARGV[count + k + 4] end
-local left, places = recount(areas, count + entries + 5)
 local stored, indexes = values(6 + count, 5 + count + baskets), values(6 + count + baskets, #KEYS)
+local owner, bought, paid = {}, {}, {} -- paid: by account, when the baskets it has just paid for were first held
+for k = 1, baskets do owner[k] = ARGV[count + entries + 4 + k] + 0 end
+for k = 1, #indexes do bought[k], paid[k] = ARGV[count + entries + baskets + 4 + k] + 0, {} end
+local left, places = recount(areas, count + entries + baskets + #indexes + 5)
 
 many(mark, 'MSET')
 many(seats, 'ZREM', held)
@@ -49,10 +56,16 @@ many(whole, 'ZREM', held)
 for k = 1, baskets do
   local state, first, till, cap, body = opened(stored[k])
   if state then store(KEYS[5 + count + k], 'sold', first, till, cap, body, 'KEEPTTL') end
+  if state and state ~= 'sold' and owner[k] > 0 then table.insert(paid[owner[k]], first) end
 end
 local gone = set(seats)
 for k, old in ipairs(indexes) do
-  if old then leave(KEYS[5 + count + baskets + k], old, ms, gone) end
+  local a = account(old, ms, gone)
+  if bought[k] >= 0 then a.bought = bought[k] end
+  for _, first in ipairs(paid[k]) do -- a hold that was paid for does not count in the pace
+    if a.since and first >= a.since then a.n = math.max(a.n - 1, 0) end
+  end
+  save(KEYS[5 + count + baskets + k], old, a)
 end
 many(left, 'HSET', areas)
 if #changed == 0 and #left == 0 then return {'done', ''} end

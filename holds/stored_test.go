@@ -149,32 +149,35 @@ func TestABasketThatMovedIsJudgedAnew(t *testing.T) {
 	h.sound()
 }
 
-func TestTheIndexOfAnAccountEndsWithItsLastHold(t *testing.T) {
+func TestTheIndexOfAnAccountEndsWithItsLastHoldAndAnHourAfterItsPaceBegan(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)
 	ann := h.asks("ann", 1, 2)
+	ann.Terms.Hold, ann.Terms.Cap = 2*time.Hour, 9*time.Hour
 	first := h.takesAgain(ann)
 	short := h.asks("short", 3)
-	short.User, short.Terms.Hold = ann.User, time.Minute
+	short.User, short.Terms.Cap = ann.User, 9*time.Hour
 	second := h.takesAgain(short)
-	ends := func(want seatmap.Basket, seats int) {
+	ends := func(want time.Time, seats int) {
 		t.Helper()
 		end := h.rdb.PExpireTime(t.Context(), seatmap.UserKey(h.event, ann.User)).Val().Milliseconds()
-		if end != want.Until.UnixMilli() || h.counts(ann.User) != seats {
-			t.Errorf("%d seats count until %d, want %d until %d", h.counts(ann.User), end, seats, want.Until.UnixMilli())
+		if end != want.UnixMilli() || h.counts(ann.User) != seats {
+			t.Errorf("%d seats count until %d, want %d until %d", h.counts(ann.User), end, seats, want.UnixMilli())
 		}
 	}
-	ends(first, 3)
-	second, err := h.store.Extend(t.Context(), h.event, second.Token, ann.User, 15*time.Minute, 0)
+	ends(first.Until, 3)
+	second, err := h.store.Extend(t.Context(), h.event, second.Token, ann.User, 5*time.Hour, 0)
 	h.must(err)
-	ends(second, 3)
+	ends(second.Until, 3)
 	h.must(h.store.Spend(t.Context(), h.event, seatmap.Marks{Seats: []int{1}}))
-	ends(second, 2)
+	ends(second.Until, 2)
 	h.must(h.store.Release(t.Context(), h.event, second.Token, ann.User))
-	ends(first, 1)
+	ends(first.Until, 1)
+	h.must(h.store.Release(t.Context(), h.event, first.Token, ann.User))
+	ends(first.First.Add(time.Hour), 0)
 	h.must(h.rdb.Set(t.Context(), seatmap.UserKey(h.event, ann.User), "garbage 99999999999999999999:1,2 1:3 :", 0).Err())
 	third := h.asks("third", 5)
 	third.User = ann.User
-	ends(h.takesAgain(third), 1)
+	ends(h.takesAgain(third).First.Add(time.Hour), 1)
 	h.sound()
 }

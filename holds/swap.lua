@@ -11,13 +11,13 @@
 -- ARGV[1]    token
 -- ARGV[2]    body of the basket as the caller has read it: the account's own, not sealed
 -- ARGV[3]    body of the basket from now on
--- ARGV[4]    seats the account may hold
+-- ARGV[4]    seats the account may hold, tickets it has bought and all
 -- ARGV[5..7] how many are kept, dropped and added
 -- ARGV[8]    the seats it has had, with commas between: its entry of held
 -- ARGV[9]    the seats it has from now on, likewise
 -- ARGV[10..] each seat kept, dropped, added
 -- Returns    {held, change, basket}: change is empty when the map shows it so already
---            {taken, seat…} {lost, seat…} {cap} {sold} {over} {moved} {none} {cold}: nothing changed
+--            {taken, seat…} {lost, seat…} {cap} {bought, tickets} {sold} {over} {moved} {none} {cold}: nothing changed
 
 local seq, map, held, log, basket, user = unpack(KEYS, 1, 6)
 local token, believed, after = unpack(ARGV, 1, 3)
@@ -52,8 +52,9 @@ for k = kept + dropped + 1, #seats do
   if holders[k] then gone[#gone + 1] = seats[k] end
 end
 if #gone > 1 then return gone end
-local holds, others, latest = living(old, ms, has)
-if added > dropped and others + kept + added > tonumber(ARGV[4]) then return {'cap'} end
+local a = account(old, ms, has)
+local over = added > dropped and beyond(a, kept + added, tonumber(ARGV[4]))
+if over then return over end
 
 local shows = shown(map, seats)
 local drop, left, free, come, part, colours = {}, {}, {}, {}, {}, {}
@@ -77,8 +78,8 @@ if dropped + added > 0 then
   if mine then redis.call('ZREM', held, ARGV[8]) end -- else it may be of a later hold
   many(left, 'ZREM', held) -- a rebuild indexes each by itself
   redis.call('ZADD', held, till, ARGV[9])
-  holds[#holds + 1] = till .. ':' .. ARGV[9]
-  write(user, old, holds, till > latest and till or latest)
+  add(a, till, ARGV[9])
+  save(user, old, a)
 end
 if #part == 0 then return {'held', '', redis.call('GET', basket)} end
 paint(map, part, colours)

@@ -21,7 +21,8 @@ const remembered = 10 * time.Minute
 // Take holds every seat asked for, or none. The same request with the same
 // token again is answered with the basket as it is.
 //
-// It returns a *TakenError, an *AreaFullError, ErrOverCap or ErrReused;
+// It returns a *TakenError, an *AreaFullError, ErrOverCap, ErrBought, ErrMany, a
+// *PaceError or ErrReused;
 // seatmap.ErrSold or ErrHoldExpired when the token's basket is over, so that a new token
 // is needed; seatmap.ErrNotYours when it is another account's. Each changed
 // nothing. Places in areas are not held: they are only refused early.
@@ -152,8 +153,8 @@ func refused(r reply) error {
 		return &TakenError{Seats: seats}
 	case "area":
 		return &AreaFullError{Area: r.text(0)}
-	case "cap":
-		return ErrOverCap
+	case "cap", "bought", "many", "pace":
+		return overCap(r)
 	case "over":
 		return seatmap.ErrHoldExpired
 	case "sold":

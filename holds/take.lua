@@ -11,12 +11,27 @@
 -- ARGV[1]    body of the basket
 -- ARGV[2]    what else only a take that is granted needs, in MessagePack, since a refusal
 --            costs less for every argument less: token, how long to hold, how long at
---            most and how long to remember the basket, in ms, seats the account may
---            hold, seats with commas between, and the words that BITFIELD is told
+--            most and how long to remember the basket, in ms; seats the account may
+--            hold, in how many baskets, how many holds an hour it may have before each
+--            must wait, and the first wait, ms; seats with commas between, and the words
+--            that BITFIELD is told
 -- ARGV[3]    places by area as JSON; only when some are asked for
 -- Returns    {held, change, first}: change is empty when no seat was asked for
 --            {there, now in ms, basket}: the token has one, nothing changed
---            {taken, k…}: the k-th seats asked for; {area, name} {cap} {cold}: nothing changed
+--            {taken, k…}: the k-th seats asked for; {area, name}; {cap}; {bought, tickets};
+--            {many}; {pace, how long to wait in ms}; {cold}: nothing changed
+
+-- paced notes one hold more of an account in its pace, or says how long it must
+-- wait for it: with every hold above those of an hour twice as long as before,
+-- at most twenty times the first wait. Its hour begins with its first hold.
+local function paced(a, ms, hourly, pause)
+  if not a.since then a.since = ms end
+  if a.n >= hourly then
+    local left = a.last + pause * math.min(2 ^ (a.n - hourly), 20) - ms
+    if left > 0 then return left end
+  end
+  a.n, a.last = a.n + 1, ms
+end
 
 local seq, basket, user, places = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
 local tail = #KEYS - (places and 3 or 2) -- of KEYS, behind the holds
@@ -36,24 +51,30 @@ for k = 4, tail - 1 do
 end
 if gone then return gone end
 
+local wanted = count
 if places then
   for area, quantity in pairs(cjson.decode(places)) do
     if tonumber(redis.call('HGET', KEYS[tail + 3], area) or 0) < quantity then return {'area', area} end
+    wanted = wanted + quantity
   end
 end
 
-local rest, token, hold, most, memory, limit, seats = cmsgpack.unpack_limit(ARGV[2], 6, 0)
+local rest, token, hold, most, memory, limit, baskets, hourly, pause, seats = cmsgpack.unpack_limit(ARGV[2], 9, 0)
 local us, ms = clock()
 local till, cap = string.format('%d', ms + hold), string.format('%d', ms + most)
-local change, latest, mine = '', till, till .. ':' .. seats
-if index and count > 0 then
-  local holds, others
-  holds, others, latest = living(index, ms, {})
-  if others + count > limit then return {'cap'} end
-  holds[#holds + 1] = mine
-  mine = table.concat(holds, ' ')
-  if till > latest then latest = till end
-elseif count > limit then
+local change, mine = ''
+if index then
+  mine = account(index, ms, {})
+  if count == 0 then mine.seats = 0 end -- places are not held
+  local over = beyond(mine, wanted, limit)
+  if over then return over end
+  if count > 0 then
+    if #mine.holds >= baskets then return {'many'} end
+    local wait = paced(mine, ms, hourly, pause)
+    if wait then return {'pace', wait} end
+    add(mine, till, seats)
+  end
+elseif wanted > limit then
   return {'cap'}
 end
 
@@ -63,7 +84,11 @@ if count > 0 then
     redis.call('SET', KEYS[k], token, 'PXAT', till)
   end
   redis.call('ZADD', KEYS[tail + 1], till, seats)
-  redis.call('SET', user, mine, 'PXAT', latest)
+  if mine then
+    save(user, index, mine)
+  else
+    redis.call('SET', user, 'p' .. ms .. ',1,' .. ms .. ' ' .. till .. ':' .. seats, 'PX', hold > hour and hold or hour)
+  end
   change = announce(seq, KEYS[tail + 2], last, us, ms,
     ',"reserved":[' .. seats .. '],"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"')
 end

@@ -30,7 +30,7 @@ func HeldKey(event string) string { return "held:{" + event + "}" }
 // BasketKey is a string: what a booking token holds, see Basket.
 func BasketKey(event, token string) string { return "basket:{" + event + "}:" + token }
 
-// UserKey is a string: the live holds of one account, for its caps.
+// UserKey is a string: what one account has bought and holds, for its caps.
 func UserKey(event, user string) string { return "user:{" + event + "}:" + user }
 
 // SeqKey is the number of the last change; absent means the event is cold.

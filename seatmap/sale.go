@@ -45,7 +45,11 @@ type Terms struct {
 	Grace time.Duration // how much longer than the shopper is shown each of these really lasts
 
 	SeatsPerBooking int // most seats and places in one booking
-	SeatsPerUser    int // most seats one account may hold at a time
+	SeatsPerUser    int // most seats one account may hold at a time, the tickets it has bought among them
+
+	HoldsPerUser int           // most bookings in which one account may hold seats at a time; 0: any number
+	HoldsPerHour int           // how many holds one account may have in an hour before each must wait; 0: any number
+	CoolDown     time.Duration // the first of those waits; each is twice the one before, up to twenty times the first
 }
 
 // ErrNoEvent is the answer of Sales to an id it does not know.
@@ -120,6 +124,7 @@ type Marks struct {
 	Closed  []int          // unavailable, or no longer
 	Areas   map[string]int // places left now
 	Baskets []string       // tokens of the baskets that became sold
+	Bought  map[string]int // how many tickets an account has now
 }
 
 // BookingID is the name a basket has at the API.
@@ -154,4 +159,5 @@ type Truth struct {
 	Closed  []int          // seats unavailable
 	Left    map[string]int // places left, by area
 	Baskets []Basket       // of bookings held or paying whose deadline is ahead
+	Bought  map[string]int // tickets of every account that ever had one
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -82,6 +83,8 @@ func newHouse(t testing.TB, p plan) *house {
 func (h *house) create(p plan) string {
 	h.t.Helper()
 	ctx := h.t.Context()
+	p.terms.HoldsPerUser = cmp.Or(p.terms.HoldsPerUser, 1000) // one shopper does what many would
+	p.terms.HoldsPerHour = cmp.Or(p.terms.HoldsPerHour, 100_000)
 	shop := catalog.New(h.pool)
 	sha, err := shop.PutChart(ctx, p.chart)
 	if err != nil {

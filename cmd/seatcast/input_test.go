@@ -239,7 +239,7 @@ func (s *stage) badBodies() []sent {
 		{why: "swap for a seat twice", method: http.MethodPut, path: swap, body: list(2, func(int) string { return free }), status: 422, code: "duplicate_seat"},
 		{why: "swap for a seat too many", method: http.MethodPut, path: swap, body: list(11, seat), status: 422, code: "too_many_seats"},
 		{why: "swap for 10,000 seats", method: http.MethodPut, path: swap, body: list(10_000, func(int) string { return "A" }), status: 422, code: "too_many_seats"},
-		{why: "swap for more than the account may hold", method: http.MethodPut, path: swap, body: list(9, seat), status: 429, code: "too_many_held"},
+		{why: "swap for more than the account may have with what it bought", method: http.MethodPut, path: swap, body: list(9, seat), status: 403, code: "account_limit"},
 		{why: "swap for a seat that is held", method: http.MethodPut, path: swap, body: `{"ticketIds":["` + free + `","` + s.seats[4] + `"]}`, status: 409, code: "seats_taken", says: s.seats[4]},
 		{why: "swap for a seat that is sold", method: http.MethodPut, path: swap, body: `{"ticketIds":["` + s.seats[2] + `","` + s.seats[0] + `"]}`, status: 409, code: "seats_taken", says: s.seats[0]},
 		{why: "swap what is being paid", method: http.MethodPut, path: "/v1/bookings/" + s.paying + "/seats", body: list(1, seat), status: 409, code: "payment_in_progress"},

@@ -191,6 +191,7 @@ func (m *model) takeNew() {
 	a, when := m.call(func() answer { return m.send(o, o.seats) })
 	surely, perhaps := m.taken(o.seats, when)
 	least, most := m.holding(o.user, when)
+	bought := m.tickets[o.user]
 	switch a.Code {
 	case "too_many_seats":
 		if o.size() <= modelTerms.SeatsPerBooking || a.status != http.StatusUnprocessableEntity {
@@ -208,8 +209,10 @@ func (m *model) takeNew() {
 		m.wrong(a, o, fmt.Sprint("taken: ", surely))
 	case o.places > m.pit:
 		m.want(a, o, http.StatusConflict, "area_full")
-	case a.Code == "too_many_held" && len(o.seats) > 0 && most+len(o.seats) > modelTerms.SeatsPerUser:
-	case least+len(o.seats) > modelTerms.SeatsPerUser && len(o.seats) > 0:
+	case bought > 0 && bought+o.size() > modelTerms.SeatsPerUser:
+		m.want(a, o, http.StatusForbidden, "account_limit")
+	case a.Code == "too_many_held" && len(o.seats) > 0 && bought+most+o.size() > modelTerms.SeatsPerUser:
+	case bought+least+o.size() > modelTerms.SeatsPerUser && len(o.seats) > 0:
 		m.want(a, o, http.StatusTooManyRequests, "too_many_held")
 	default:
 		m.want(a, o, http.StatusCreated, "")

@@ -63,7 +63,7 @@ type one struct {
 
 // may says what an operation may be answered.
 var may = map[string][]string{
-	"take":    {"201 ", "409 seats_taken", "409 area_full", "429 too_many_held"},
+	"take":    {"201 ", "409 seats_taken", "409 area_full", "429 too_many_held", "403 account_limit"},
 	"extend":  {"200 ", "409 hold_expired", "409 booking_final"},
 	"release": {"204 ", "409 booking_final"},
 	"pay":     {"201 ", "409 hold_expired", "409 booking_final", "409 seats_lost"},
