@@ -119,6 +119,16 @@ func (p *process) stop(please syscall.Signal) error {
 	}
 }
 
+// ended says that the process is gone.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
+	}
+}
+
 func (p *process) kill() {
 	p.quit(syscall.SIGKILL)
 }

@@ -29,6 +29,8 @@ type RedisOptions struct {
 	ReplicaOf string
 	// ClockOffset is how far its clock is ahead of the machine's.
 	ClockOffset time.Duration
+	// Settings are more of its settings, as on its command line: "--loglevel", "debug".
+	Settings []string
 	// CPU keeps it on these cores, written as for taskset: "0" or "2-3".
 	CPU string
 }
@@ -137,7 +139,7 @@ func (r *Redis) settings(data string, o RedisOptions, port int) ([]string, error
 		}
 		args = append(args, "--replicaof", host, port)
 	}
-	return args, nil
+	return append(args, o.Settings...), nil
 }
 
 // freePort is one that was free a moment ago.

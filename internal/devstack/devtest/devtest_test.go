@@ -120,3 +120,43 @@ func BenchmarkPostgresURL(b *testing.B) {
 		devtest.PostgresURL(b)
 	}
 }
+
+func TestAClusterServesEverySlotAndSurvivesAPrimary(t *testing.T) {
+	cluster := devtest.RedisCluster(t)
+	first := cluster.Primary(t.Context(), "{one}")
+	if first == nil {
+		t.Fatal("nobody serves the slot of {one}")
+	}
+	served := map[*devstack.Redis]bool{}
+	for k := range 50 {
+		served[cluster.Primary(t.Context(), "{"+strings.Repeat("x", k)+"}")] = true
+	}
+	if len(served) != 3 || served[nil] {
+		t.Errorf("%d servers serve fifty keys", len(served))
+	}
+	first.Kill()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		if now := cluster.Primary(t.Context(), "{one}"); now != nil && now != first {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no replica has taken the place of a primary that was killed")
+		}
+	}
+}
+
+func TestSentinelsPromoteTheReplica(t *testing.T) {
+	watched := devtest.RedisSentinel(t)
+	watched.Primary.Kill()
+	replica := watched.Replica.Client()
+	defer func() { _ = replica.Close() }()
+	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		role, err := replica.Do(t.Context(), "ROLE").Slice()
+		if err == nil && role[0] == "master" {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the replica is %v %v", role, err)
+		}
+	}
+}

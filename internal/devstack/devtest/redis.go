@@ -35,6 +35,34 @@ func RedisServer(tb testing.TB, o devstack.RedisOptions) *devstack.Redis {
 	return server
 }
 
+// RedisCluster is a Redis Cluster of this test alone, stopped when the test
+// ends.
+func RedisCluster(tb testing.TB) *devstack.RedisCluster {
+	tb.Helper()
+	cluster, err := home(tb).RedisCluster(tb.Context(), fmt.Sprintf("c%d", serial.Add(1)))
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := cluster.Stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return cluster
+}
+
+// RedisSentinel is a Redis watched by sentinels, of this test alone, stopped
+// when the test ends.
+func RedisSentinel(tb testing.TB) *devstack.RedisSentinel {
+	tb.Helper()
+	watched, err := home(tb).RedisSentinel(tb.Context(), fmt.Sprintf("w%d", serial.Add(1)))
+	must(tb, err)
+	tb.Cleanup(func() {
+		if err := watched.Stop(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return watched
+}
+
 func closing(tb testing.TB, client *redis.Client) *redis.Client {
 	tb.Cleanup(func() {
 		if err := client.Close(); err != nil {
