@@ -10,6 +10,7 @@ import (
 	"seatcast/loadtest/peers"
 	"seatcast/loadtest/proc"
 	"seatcast/loadtest/reader"
+	"seatcast/loadtest/report"
 )
 
 // bench is what all rounds share.
@@ -20,7 +21,7 @@ type bench struct {
 	reader  proc.Cores
 	house   *peers.House
 	changes peers.Changes
-	bar     *bar
+	bar     *report.Bar
 	notes   []string
 	look    time.Duration     // between two looks at memory that comes to rest
 	missing map[string]string // why, by server
@@ -42,7 +43,7 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := os.Chmod(b.dir, 0o755); err != nil { // Postgres runs as somebody else
 		return err
 	}
-	say(o.Err, "starting private Redis, Postgres and NATS, and putting 60,000 seats on sale\n")
+	report.Say(o.Err, "starting private Redis, Postgres and NATS, and putting 60,000 seats on sale\n")
 	if b.house, err = peers.OpenHouse(ctx, peers.HouseOptions{Dir: b.dir, Program: o.Program}); err != nil {
 		return unlessInterrupted(ctx, err)
 	}
@@ -147,7 +148,7 @@ func (b *bench) setup(dir string) peers.Setup {
 func (b *bench) startReader(dir string) (*reader.Reader, error) {
 	r, err := reader.Start(proc.Command{Name: "reader", Path: b.o.Self, Args: []string{"reader"}, Dir: dir, On: b.reader})
 	if err == nil {
-		r.Progress = b.bar.at
+		r.Progress = b.bar.At
 	}
 	return r, err
 }

@@ -9,6 +9,7 @@ import (
 
 	"seatcast/loadtest/peers"
 	"seatcast/loadtest/proc"
+	"seatcast/loadtest/report"
 )
 
 // sample is what a server used at one moment of a soak.
@@ -27,13 +28,13 @@ func (b *bench) churn(ctx context.Context) error {
 	servers := b.servers()
 	samples := make(map[string][]sample)
 	b.o.Pairs = 1
-	b.bar = newBar(b.o.Err, b.work()*int64(len(servers)))
+	b.bar = report.NewBar(b.o.Err, b.work()*int64(len(servers)))
 	got, err := b.pairs(ctx, b.o.Rate, servers, func(ctx context.Context, name string) (figures, error) {
 		f, some, err := b.soak(ctx, name)
 		samples[name] = some
 		return f, err
 	})
-	b.bar.end()
+	b.bar.End()
 	if err != nil {
 		return err
 	}
@@ -48,7 +49,7 @@ func (b *bench) soak(ctx context.Context, name string) (f figures, samples []sam
 		return f, nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	b.bar.done(int64(b.o.Conns))
+	b.bar.Done(int64(b.o.Conns))
 	if err := s.reader.Churn(ctx, b.o.Churn); err != nil {
 		return f, nil, err
 	}
@@ -72,7 +73,7 @@ func (b *bench) soak(ctx context.Context, name string) (f figures, samples []sam
 	}
 	f.On = b.o.Conns
 	f.wrong = b.check(ctx, s, f)
-	b.bar.done(int64(b.o.Conns * b.o.frames()))
+	b.bar.Done(int64(b.o.Conns * b.o.frames()))
 	return f, samples, nil
 }
 
@@ -113,16 +114,16 @@ func trend(all []sample, of func(sample) float64) float64 {
 }
 
 func (b *bench) printSoak(servers []string, got results, samples map[string][]sample) {
-	say(b.o.Out, "\n%.0f sessions a second leave and come back:\n\n", b.o.Churn)
+	report.Say(b.o.Out, "\n%.0f sessions a second leave and come back:\n\n", b.o.Churn)
 	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	say(w, "server\tminutes\tcame back\tRSS MB first\tlast\tKB a minute\tgoroutines first\tlast\ta minute\t\n")
+	report.Say(w, "server\tminutes\tcame back\tRSS MB first\tlast\tKB a minute\tgoroutines first\tlast\ta minute\t\n")
 	for _, name := range servers {
 		all := samples[name]
 		if len(all) < 2 || len(got[name]) == 0 {
 			continue
 		}
 		first, last := all[0], all[len(all)-1]
-		say(w, "%s\t%.1f\t%d\t%.1f\t%.1f\t%+.0f\t%.0f\t%.0f\t%+.1f\t\n", name, last.at, got[name][0].Joined, first.rss/1024, last.rss/1024,
+		report.Say(w, "%s\t%.1f\t%d\t%.1f\t%.1f\t%+.0f\t%.0f\t%.0f\t%+.1f\t\n", name, last.at, got[name][0].Joined, first.rss/1024, last.rss/1024,
 			trend(all, func(s sample) float64 { return s.rss }), first.goroutines, last.goroutines,
 			trend(all, func(s sample) float64 { return s.goroutines }))
 	}

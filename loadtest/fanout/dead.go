@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"text/tabwriter"
+
+	"seatcast/loadtest/report"
 )
 
 // dead compares each server with itself: some of the sessions never read, and
@@ -11,7 +13,7 @@ import (
 func (b *bench) dead(ctx context.Context) error {
 	n := max(1, int(float64(b.o.Conns)*b.o.Dead))
 	servers := b.servers()
-	b.bar = newBar(b.o.Err, 2*b.work()*int64(len(servers)*b.o.Pairs))
+	b.bar = report.NewBar(b.o.Err, 2*b.work()*int64(len(servers)*b.o.Pairs))
 	without := make(results)
 	got, err := b.pairs(ctx, b.o.Rate, servers, func(ctx context.Context, name string) (figures, error) {
 		all, err := b.round(ctx, name, b.o.Rate, 0)
@@ -21,7 +23,7 @@ func (b *bench) dead(ctx context.Context) error {
 		without[name] = append(without[name], all)
 		return b.round(ctx, name, b.o.Rate, n)
 	})
-	b.bar.end()
+	b.bar.End()
 	if err != nil {
 		return err
 	}
@@ -31,18 +33,18 @@ func (b *bench) dead(ctx context.Context) error {
 }
 
 func (b *bench) printDead(servers []string, n int, without, with results) {
-	say(b.o.Out, "\n%d of %d sessions never read:\n\n", n, b.o.Conns)
+	report.Say(b.o.Out, "\n%d of %d sessions never read:\n\n", n, b.o.Conns)
 	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	say(w, "server\tp99 ms without\tp99 ms with\tratio\tmemory grew KB without\twith\tof the dead closed\t\n")
+	report.Say(w, "server\tp99 ms without\tp99 ms with\tratio\tmemory grew KB without\twith\tof the dead closed\t\n")
 	for _, name := range servers {
 		if len(with[name]) == 0 {
 			continue
 		}
-		r, _ := ratios(each(with[name], p99), each(without[name], p99))
+		r, _ := report.Ratios(each(with[name], p99), each(without[name], p99))
 		grown := func(f figures) float64 { return float64(f.grown) / 1024 }
-		say(w, "%s\t%.1f\t%.1f\t%s\t%.0f\t%.0f\t%.0f\t\n", name, median(each(without[name], p99)), median(each(with[name], p99)), r,
-			median(each(without[name], grown)), median(each(with[name], grown)),
-			median(each(with[name], func(f figures) float64 { return float64(f.closed) })))
+		report.Say(w, "%s\t%.1f\t%.1f\t%s\t%.0f\t%.0f\t%.0f\t\n", name, report.Median(each(without[name], p99)), report.Median(each(with[name], p99)), r,
+			report.Median(each(without[name], grown)), report.Median(each(with[name], grown)),
+			report.Median(each(with[name], func(f figures) float64 { return float64(f.closed) })))
 	}
 	_ = w.Flush() // a terminal that has gone
 }

@@ -11,6 +11,7 @@ import (
 
 	"seatcast/loadtest/peers"
 	"seatcast/loadtest/reader"
+	"seatcast/loadtest/report"
 )
 
 // drainBy is how long a node and all its sessions may take to leave: the window
@@ -27,8 +28,8 @@ type drained struct {
 // drain stops the node that has all sessions while changes are published, and
 // has them go to a second one.
 func (b *bench) drain(ctx context.Context) (err error) {
-	b.bar = newBar(b.o.Err, int64(b.o.Conns))
-	b.bar.what("connecting")
+	b.bar = report.NewBar(b.o.Err, int64(b.o.Conns))
+	b.bar.What("connecting")
 	s, err := b.open(ctx, peers.Seatcast, 0)
 	if err != nil {
 		return err
@@ -47,7 +48,7 @@ func (b *bench) drain(ctx context.Context) (err error) {
 	var d drained
 	f, err := b.publish(ctx, &scene{server: &pair{Hub: first, next: second}, reader: s.reader, rested: s.rested}, b.o.Rate,
 		max(b.o.frames(), int(b.o.Rate*25)), drainBy, func(ctx context.Context) error { return b.leave(ctx, s.reader, first, second, &d) })
-	b.bar.end()
+	b.bar.End()
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (b *bench) leave(ctx context.Context, r *reader.Reader, first, second *peer
 	if err := first.Process().Terminate(); err != nil {
 		return err
 	}
-	b.bar.what("drain")
+	b.bar.What("drain")
 	if d.Drained, err = r.Drained(ctx, drainBy); err != nil {
 		return err
 	}
@@ -97,19 +98,19 @@ func (b *bench) leave(ctx context.Context, r *reader.Reader, first, second *peer
 }
 
 func (b *bench) printDrain(d drained, wrong error) {
-	say(b.o.Out, "%d %s sessions; their node is told to stop while %.3g changes a second are published\n\n", b.o.Conns, b.o.transport(), b.o.Rate)
-	say(b.o.Out, "left, by second:  %s\n", spread(d.LeftPerSecond))
-	say(b.o.Out, "back, by second:  %s\n", spread(d.BackPerSecond))
-	say(b.o.Out, "not told when to come back: %d; refused, and tried again: %d\n", d.Unannounced, sum(d.figures.Refused))
-	say(b.o.Out, "changes: %d of %d deliveries, p99 %.0f ms, max %.0f ms (who is between two nodes waits); %d snapshots, %d told twice, %d resets\n",
+	report.Say(b.o.Out, "%d %s sessions; their node is told to stop while %.3g changes a second are published\n\n", b.o.Conns, b.o.transport(), b.o.Rate)
+	report.Say(b.o.Out, "left, by second:  %s\n", spread(d.LeftPerSecond))
+	report.Say(b.o.Out, "back, by second:  %s\n", spread(d.BackPerSecond))
+	report.Say(b.o.Out, "not told when to come back: %d; refused, and tried again: %d\n", d.Unannounced, sum(d.figures.Refused))
+	report.Say(b.o.Out, "changes: %d of %d deliveries, p99 %.0f ms, max %.0f ms (who is between two nodes waits); %d snapshots, %d told twice, %d resets\n",
 		d.Deliveries, d.Expected, d.P99, d.Max, d.figures.Snapshots, d.figures.Repeats, d.figures.Resets)
 	if d.exited > 0 {
-		say(b.o.Out, "the process ended by itself %.1f s after SIGTERM\n", d.exited.Seconds())
+		report.Say(b.o.Out, "the process ended by itself %.1f s after SIGTERM\n", d.exited.Seconds())
 	} else {
-		say(b.o.Out, "the process did not end by itself within %s\n", drainBy)
+		report.Say(b.o.Out, "the process did not end by itself within %s\n", drainBy)
 	}
 	if wrong == nil {
-		say(b.o.Out, "no change was lost, and every session has the true map\n")
+		report.Say(b.o.Out, "no change was lost, and every session has the true map\n")
 	}
 	b.printNotes(nil, nil)
 }

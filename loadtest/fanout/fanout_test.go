@@ -151,22 +151,6 @@ func TestAChangeThatIsLostFailsTheRun(t *testing.T) {
 	}
 }
 
-func TestRatiosAreTakenWithinPairs(t *testing.T) {
-	r, ok := ratios([]float64{10, 30, 20}, []float64{10, 10, 10})
-	if !ok || r != (ratio{2, 1, 3}) {
-		t.Errorf("%v, %v", r, ok)
-	}
-	if _, ok := ratios([]float64{1}, nil); ok {
-		t.Error("a ratio to a server that is missing")
-	}
-	if m := median([]float64{4, 1, 3, 2}); m != 2.5 {
-		t.Errorf("the median of four is %v", m)
-	}
-	if !math.IsNaN(median(nil)) {
-		t.Error("nothing has a median")
-	}
-}
-
 func TestASlopeIsALineThroughTheSamples(t *testing.T) {
 	var all []sample
 	for i := range 100 {

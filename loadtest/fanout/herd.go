@@ -12,6 +12,7 @@ import (
 
 	"seatcast/loadtest/peers"
 	"seatcast/loadtest/proc"
+	"seatcast/loadtest/report"
 )
 
 // herded is how one herd went.
@@ -27,9 +28,9 @@ type herded struct {
 func (b *bench) herds(ctx context.Context) error {
 	var all []herded
 	var wrong []error
-	b.bar = newBar(b.o.Err, int64(3*b.o.Conns*len(b.servers())))
+	b.bar = report.NewBar(b.o.Err, int64(3*b.o.Conns*len(b.servers())))
 	for _, name := range b.servers() {
-		b.bar.what("herd: " + name)
+		b.bar.What("herd: " + name)
 		some, err := b.herd(ctx, name)
 		all = append(all, some...)
 		switch {
@@ -41,7 +42,7 @@ func (b *bench) herds(ctx context.Context) error {
 			b.note(err.Error())
 		}
 	}
-	b.bar.end()
+	b.bar.End()
 	b.printHerds(all)
 	return errors.Join(wrong...)
 }
@@ -52,7 +53,7 @@ func (b *bench) herd(ctx context.Context, name string) (all []herded, err error)
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	b.bar.done(int64(b.o.Conns))
+	b.bar.Done(int64(b.o.Conns))
 	first := herded{server: name, how: "first connect", seconds: s.opened.Seconds, cpu: ms(s.rested.CPU - s.before.CPU)}
 	all = append(all, first)
 	for _, numbers := range []bool{false, true} {
@@ -63,7 +64,7 @@ func (b *bench) herd(ctx context.Context, name string) (all []herded, err error)
 		if err != nil {
 			return all, fmt.Errorf("%s: %w", name, err)
 		}
-		b.bar.done(int64(b.o.Conns))
+		b.bar.Done(int64(b.o.Conns))
 		one.server = name
 		all = append(all, one)
 	}
@@ -161,11 +162,11 @@ func (a asked) over(idle asked) string {
 }
 
 func (b *bench) printHerds(all []herded) {
-	say(b.o.Out, "%d %s sessions reconnect at once\n\n", b.o.Conns, b.o.transport())
+	report.Say(b.o.Out, "%d %s sessions reconnect at once\n\n", b.o.Conns, b.o.transport())
 	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', 0)
-	say(w, "server\t\tall back s\taccepts/s\tCPU ms\tasked of the stores\n")
+	report.Say(w, "server\t\tall back s\taccepts/s\tCPU ms\tasked of the stores\n")
 	for _, h := range all {
-		say(w, "%s\t%s\t%.2f\t%.0f\t%.0f\t%s\n", h.server, h.how, h.seconds, float64(b.o.Conns)/max(h.seconds, 0.001), h.cpu, h.asked)
+		report.Say(w, "%s\t%s\t%.2f\t%.0f\t%.0f\t%s\n", h.server, h.how, h.seconds, float64(b.o.Conns)/max(h.seconds, 0.001), h.cpu, h.asked)
 	}
 	_ = w.Flush() // a terminal that has gone
 	b.printNotes(b.servers(), nil)

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"seatcast/loadtest/peers"
+	"seatcast/loadtest/report"
 )
 
 // servers are those to measure, seatcast first.
@@ -28,7 +29,7 @@ func (b *bench) pairs(ctx context.Context, rate float64, servers []string, one f
 			if b.missing[name] != "" {
 				continue
 			}
-			b.bar.what(fmt.Sprintf("pair %d of %d: %s", pair+1, b.o.Pairs, name))
+			b.bar.What(fmt.Sprintf("pair %d of %d: %s", pair+1, b.o.Pairs, name))
 			f, err := one(ctx, name)
 			if errors.Is(err, peers.ErrMissing) {
 				b.missing[name] = err.Error()
@@ -37,7 +38,7 @@ func (b *bench) pairs(ctx context.Context, rate float64, servers []string, one f
 			if err != nil {
 				return got, err
 			}
-			b.bar.line("pair %d of %d: %-10s %6.2f µs a delivery, p99 %.1f ms, %.2f KB a session\n", pair+1, b.o.Pairs, name, f.cpu, f.P99, f.rss/1024)
+			b.bar.Line("pair %d of %d: %-10s %6.2f µs a delivery, p99 %.1f ms, %.2f KB a session\n", pair+1, b.o.Pairs, name, f.cpu, f.P99, f.rss/1024)
 			got[name] = append(got[name], f)
 		}
 	}
@@ -50,11 +51,11 @@ func (b *bench) work() int64 { return int64(b.o.Conns) * int64(1+b.o.frames()) }
 // plain compares the servers.
 func (b *bench) plain(ctx context.Context) error {
 	servers := b.servers()
-	b.bar = newBar(b.o.Err, b.work()*int64(len(servers)*b.o.Pairs))
+	b.bar = report.NewBar(b.o.Err, b.work()*int64(len(servers)*b.o.Pairs))
 	got, err := b.pairs(ctx, b.o.Rate, servers, func(ctx context.Context, name string) (figures, error) {
 		return b.round(ctx, name, b.o.Rate, 0)
 	})
-	b.bar.end()
+	b.bar.End()
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,11 @@ func (b *bench) round(ctx context.Context, name string, rate float64, dead int) 
 		return f, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	b.bar.done(int64(b.o.Conns))
+	b.bar.Done(int64(b.o.Conns))
 	if f, err = b.publish(ctx, s, rate, b.o.frames(), lateness, nil); err != nil {
 		return f, fmt.Errorf("%s: %w", name, err)
 	}
-	b.bar.done(f.Expected)
+	b.bar.Done(f.Expected)
 	f.rss = s.rss
 	f.wrong = b.check(ctx, s, f)
 	if dead > 0 {

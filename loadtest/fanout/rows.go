@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"os"
+
+	"seatcast/loadtest/report"
 )
 
 // Row is one server's figures in the file of --json: medians over pairs, null
@@ -39,11 +41,11 @@ func (o *Options) row(server string, rate float64, rounds []figures) Row {
 		return r
 	}
 	whole := func(of func(figures) float64) *int64 {
-		n := int64(math.Round(median(each(rounds, of))))
+		n := int64(math.Round(report.Median(each(rounds, of))))
 		return &n
 	}
 	number := func(of func(figures) float64) *float64 {
-		x := median(each(rounds, of))
+		x := report.Median(each(rounds, of))
 		return &x
 	}
 	r.Deliveries = whole(func(f figures) float64 { return float64(f.Deliveries) })

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"seatcast/loadtest/reader"
+	"seatcast/loadtest/report"
 )
 
 // hurried is how many frames are published one right after the other to find
@@ -18,11 +19,11 @@ func (b *bench) saturate(ctx context.Context) error {
 		b.o.Against = []string{"raw"}
 	}
 	servers := b.servers()
-	b.bar = newBar(b.o.Err, b.work()*int64(len(servers)*b.o.Pairs+1))
-	b.bar.what("how much raw can do")
+	b.bar = report.NewBar(b.o.Err, b.work()*int64(len(servers)*b.o.Pairs+1))
+	b.bar.What("how much raw can do")
 	most, busy, err := b.most(ctx)
 	if err != nil {
-		b.bar.end()
+		b.bar.End()
 		return err
 	}
 	rate := most / 2 / float64(b.o.Conns)
@@ -33,16 +34,16 @@ func (b *bench) saturate(ctx context.Context) error {
 	got, err := b.pairs(ctx, rate, servers, func(ctx context.Context, name string) (figures, error) {
 		return b.round(ctx, name, rate, 0)
 	})
-	b.bar.end()
+	b.bar.End()
 	if err != nil {
 		return err
 	}
-	say(b.o.Out, "raw can do %.0f deliveries/s (the reader was busy %.0f%% of that time)\n", most, 100*busy)
+	report.Say(b.o.Out, "raw can do %.0f deliveries/s (the reader was busy %.0f%% of that time)\n", most, 100*busy)
 	err = b.finish(servers, rate, got)
 	last := func(f figures) float64 { return f.LastP50 }
 	for _, name := range servers {
 		if len(got[name]) > 0 {
-			say(b.o.Out, "%s: from due to the last session, median over changes: %.1f ms\n", name, median(each(got[name], last)))
+			report.Say(b.o.Out, "%s: from due to the last session, median over changes: %.1f ms\n", name, report.Median(each(got[name], last)))
 		}
 	}
 	return err
@@ -59,7 +60,7 @@ func (b *bench) most(ctx context.Context) (perSecond, busy float64, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	b.bar.done(b.work())
+	b.bar.Done(b.work())
 	return float64(f.Deliveries) / spanOf(f.Report).Seconds(), f.busy, nil
 }
 

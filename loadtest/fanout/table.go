@@ -6,23 +6,24 @@ import (
 	"text/tabwriter"
 
 	"seatcast/loadtest/peers"
+	"seatcast/loadtest/report"
 )
 
 // print shows the medians of every server, the ratios, and what should be known
 // of them.
 func (b *bench) print(servers []string, rate float64, got results) {
-	say(b.o.Out, "%d %s sessions of one event, %.3g frames/s of %d seats, %d frames, %d pairs; server on core %d, reader on core %d\n\n",
+	report.Say(b.o.Out, "%d %s sessions of one event, %.3g frames/s of %d seats, %d frames, %d pairs; server on core %d, reader on core %d\n\n",
 		b.o.Conns, b.o.transport(), rate, b.o.size(), b.o.frames(), b.o.Pairs, b.server[0], b.reader[0])
 	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	say(w, "server\tCPU µs/delivery\tdeliveries/s\tp50 ms\tp99 ms\tmax ms\tRSS KB/session\tbytes/delivery\tdelivered\treader busy\t\n")
+	report.Say(w, "server\tCPU µs/delivery\tdeliveries/s\tp50 ms\tp99 ms\tmax ms\tRSS KB/session\tbytes/delivery\tdelivered\treader busy\t\n")
 	for _, name := range servers {
 		rounds := got[name]
 		if len(rounds) == 0 {
-			say(w, "%s\tmissing\t\t\t\t\t\t\t\t\t\n", name)
+			report.Say(w, "%s\tmissing\t\t\t\t\t\t\t\t\t\n", name)
 			continue
 		}
-		mid := func(of func(figures) float64) float64 { return median(each(rounds, of)) }
-		say(w, "%s\t%.2f\t%.0f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f%%\t%.0f%%\t\n", name, mid(cpu),
+		mid := func(of func(figures) float64) float64 { return report.Median(each(rounds, of)) }
+		report.Say(w, "%s\t%.2f\t%.0f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f%%\t%.0f%%\t\n", name, mid(cpu),
 			mid(func(f figures) float64 { return f.rate }), mid(func(f figures) float64 { return f.P50 }), mid(p99),
 			mid(func(f figures) float64 { return f.Max }), mid(rss)/1024, mid(func(f figures) float64 { return f.bytes }),
 			100*mid(delivered), 100*mid(func(f figures) float64 { return f.busy }))
@@ -42,19 +43,19 @@ func delivered(f figures) float64 {
 // printRatios compares seatcast with each other server, pair by pair.
 func (b *bench) printRatios(servers []string, got results) {
 	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', 0)
-	say(w, "\n")
+	report.Say(w, "\n")
 	for _, name := range servers[1:] {
-		c, ok := ratios(each(got[peers.Seatcast], cpu), each(got[name], cpu))
+		c, ok := report.Ratios(each(got[peers.Seatcast], cpu), each(got[name], cpu))
 		if !ok {
 			continue
 		}
-		p, _ := ratios(each(got[peers.Seatcast], p99), each(got[name], p99))
-		m, ok := ratios(each(got[peers.Seatcast], rss), each(got[name], rss))
+		p, _ := report.Ratios(each(got[peers.Seatcast], p99), each(got[name], p99))
+		m, ok := report.Ratios(each(got[peers.Seatcast], rss), each(got[name], rss))
 		memory := "-"
-		if ok && median(each(got[name], rss)) > hardlyAny {
+		if ok && report.Median(each(got[name], rss)) > hardlyAny {
 			memory = m.String()
 		}
-		say(w, "seatcast / %s\tCPU %s\tp99 %s\tRSS %s\n", name, c, p, memory)
+		report.Say(w, "seatcast / %s\tCPU %s\tp99 %s\tRSS %s\n", name, c, p, memory)
 	}
 	_ = w.Flush() // a terminal that has gone
 }
@@ -62,8 +63,6 @@ func (b *bench) printRatios(servers []string, got results) {
 // hardlyAny is the memory of a session, in bytes, that nothing is compared
 // with: raw keeps a number a session, in memory it has from the start.
 const hardlyAny = 256
-
-func (r ratio) String() string { return fmt.Sprintf("%.2f (%.2f to %.2f)", r.mid, r.min, r.max) }
 
 // printNotes says what is missing, what went wrong, and what makes figures
 // worth less.
@@ -86,9 +85,9 @@ func (b *bench) printNotes(servers []string, got results) {
 		}
 	}
 	if len(notes) > 0 {
-		say(b.o.Out, "\n")
+		report.Say(b.o.Out, "\n")
 	}
 	for _, n := range notes {
-		say(b.o.Out, "! %s\n", n)
+		report.Say(b.o.Out, "! %s\n", n)
 	}
 }

@@ -17,17 +17,20 @@ import (
 	"seatcast/seatmap"
 )
 
-// House is what a hub needs around it: private stores, an api node and an event
-// of 60,000 seats on sale. All of it stays on the cores we may use ourselves.
+// House is what a node needs around it: private stores, an event on sale and an
+// api node. All of it stays on the cores we may use ourselves, unless the
+// options say otherwise.
 type House struct {
 	Chart *seatmap.Chart
 
+	o       HouseOptions
 	program string
 	dir     string
 	home    *devstack.Home
 	pg      *devstack.Postgres
 	redis   *devstack.Redis
-	nats    *devstack.NATS
+	nats    *devstack.NATS // nil when it is a process of its own
+	natsd   *natsd
 	env     []string
 	api     *node
 	token   string
@@ -38,14 +41,38 @@ type House struct {
 type HouseOptions struct {
 	Dir     string // for its files; exists, and others may enter it
 	Program string // the seatcast binary; built from this module when empty
+
+	Chart    *seatmap.Chart // nil: a stadium of 60,000 seats
+	Hold     time.Duration  // how long a hold really lasts; 0: longer than any run, since its end is no change of a plan
+	Durable  bool           // Postgres confirms only what is on disk
+	StoresOn proc.Cores     // where the stores run; nil: where we do
+	RedisTCP bool           // Redis is asked by TCP, as on a machine of its own, and not by a unix socket
+	NATSBy   string         // this program: NATS is a process of its own, which can be counted; empty: it is inside this one
+	NoAPI    bool           // no api node is started
 }
 
-// hotHold outlasts any run: the change of a hold that ends is no change of a plan.
-const hotHold = "2h"
+// hotHold outlasts any run.
+const hotHold = 2 * time.Hour
+
+// event is the house's, hot, with holds of so long.
+func (h *House) event(chart string, hold time.Duration) []string {
+	var prices []string
+	for _, c := range h.Chart.Categories {
+		prices = append(prices, c.Name+"=1000")
+	}
+	return []string{"event", "create", "--id", Event, "--name", "Load test", "--venue", h.Chart.Name, "--zone", "UTC", "--chart", chart,
+		"--starts", "2099-01-01T20:00", "--opens", "2020-01-01T10:00", "--currency", "EUR", "--prices", strings.Join(prices, ","),
+		"--mode", "hot", "--orphans", "allow", "--hold", hold.String(), "--cap", hold.String(),
+		"--seats-per-booking", "1000", "--seats-per-user", "60000",
+		"--holds-per-user", "60000", "--holds-per-hour", "2000000000"}
+}
 
 // OpenHouse starts the stores, puts the event on sale and starts the api node.
 func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
-	h := &House{Chart: seatmap.Stadium(), dir: o.Dir, program: o.Program}
+	h := &House{Chart: o.Chart, o: o, dir: o.Dir, program: o.Program}
+	if h.Chart == nil {
+		h.Chart = seatmap.Stadium()
+	}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, h.Close())
@@ -57,11 +84,11 @@ func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
 			return nil, fmt.Errorf("build seatcast: %w\n%s", err, out)
 		}
 	}
-	if err := h.stores(ctx); err != nil {
+	if err := h.storesWhere(ctx); err != nil {
 		return nil, err
 	}
-	if err := h.sell(ctx); err != nil {
-		return nil, err
+	if err := h.sell(ctx); err != nil || o.NoAPI {
+		return h, err
 	}
 	if h.api, err = h.serve(ctx, "api", "api", o.Dir, nil); err != nil {
 		return nil, err
@@ -69,26 +96,43 @@ func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
 	return h, nil
 }
 
+// storesWhere starts the stores where they are to run: what we start inherits
+// the cores we keep to.
+func (h *House) storesWhere(ctx context.Context) error {
+	if h.o.StoresOn == nil {
+		return h.stores(ctx)
+	}
+	ours, err := proc.Allowed()
+	if err != nil {
+		return err
+	}
+	if err := proc.Stay(h.o.StoresOn); err != nil {
+		return err
+	}
+	return errors.Join(h.stores(ctx), proc.Stay(ours))
+}
+
 func (h *House) stores(ctx context.Context) (err error) {
 	if h.home, err = devstack.Open(filepath.Join(h.dir, "stack")); err != nil {
 		return err
 	}
-	if h.pg, err = h.home.Postgres(ctx, devstack.PostgresOptions{Fast: true}); err != nil {
+	if h.pg, err = h.home.Postgres(ctx, devstack.PostgresOptions{Fast: !h.o.Durable}); err != nil {
 		return err
 	}
-	if h.redis, err = h.home.Redis(ctx, devstack.RedisOptions{}); err != nil {
+	if h.redis, err = h.home.Redis(ctx, devstack.RedisOptions{TCP: h.o.RedisTCP}); err != nil {
 		return err
 	}
-	if h.nats, err = devstack.StartNATS(); err != nil {
+	nats, err := h.startNATS(ctx)
+	if err != nil {
 		return err
 	}
 	database, err := h.pg.Database(ctx, "seatcast")
 	if err != nil {
 		return err
 	}
-	key := base64.StdEncoding.EncodeToString([]byte("a key that guards nothing but a load test"))
+	key := base64.StdEncoding.EncodeToString([]byte(sessionKey))
 	h.env = []string{
-		"SEATCAST_POSTGRES_URL=" + database, "SEATCAST_REDIS_URL=" + h.redis.URL(), "SEATCAST_NATS_URL=" + h.nats.URL(),
+		"SEATCAST_POSTGRES_URL=" + database, "SEATCAST_REDIS_URL=" + h.RedisURL(), "SEATCAST_NATS_URL=" + nats,
 		"SEATCAST_SERVER_KEY=" + key, "SEATCAST_SESSION_KEY=hs256:" + key, "SEATCAST_SANDBOX=true", "SEATCAST_SANDBOX_SECRET=" + key,
 		"SEATCAST_LOG_LEVEL=warn",
 	}
@@ -105,18 +149,21 @@ func (h *House) sell(ctx context.Context) error {
 	if err := os.WriteFile(chart, body, 0o644); err != nil {
 		return err
 	}
-	var prices []string
-	for _, c := range h.Chart.Categories {
-		prices = append(prices, c.Name+"=1000")
+	hold := h.o.Hold
+	if hold == 0 {
+		hold = hotHold
 	}
 	for _, args := range [][]string{
 		{"migrate"},
-		{"event", "create", "--id", Event, "--name", "Load test", "--venue", "Stadium", "--zone", "UTC", "--chart", chart,
-			"--starts", "2099-01-01T20:00", "--opens", "2020-01-01T10:00", "--currency", "EUR", "--prices", strings.Join(prices, ","),
-			"--mode", "hot", "--hold", hotHold, "--cap", hotHold, "--seats-per-booking", "1000", "--seats-per-user", "60000"},
+		h.event(chart, hold),
 		{"event", "open", Event},
 	} {
 		if _, err := h.command(ctx, args...); err != nil {
+			return err
+		}
+	}
+	if h.o.Hold > 0 {
+		if err := h.noGrace(ctx); err != nil {
 			return err
 		}
 	}
@@ -167,6 +214,9 @@ func (h *House) Close() (err error) {
 	}
 	if h.nats != nil {
 		h.nats.Stop()
+	}
+	if h.natsd != nil {
+		err = errors.Join(err, h.natsd.child.Stop(patience))
 	}
 	if h.redis != nil {
 		err = errors.Join(err, h.redis.Stop())

@@ -1,4 +1,4 @@
-package fanout
+package report
 
 import (
 	"fmt"
@@ -9,19 +9,20 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// say writes to the terminal. One that has gone has nobody to be told of it.
-func say(w io.Writer, format string, a ...any) { _, _ = fmt.Fprintf(w, format, a...) }
+// Say writes to the terminal. One that has gone has nobody to be told of it.
+func Say(w io.Writer, format string, a ...any) { _, _ = fmt.Fprintf(w, format, a...) }
 
-// bar shows how far a measurement is: a bar on a terminal, a line a round
-// elsewhere. A nil bar shows nothing.
-type bar struct {
+// Bar shows how far a measurement is: a bar on a terminal, a line a round
+// elsewhere. A nil Bar shows nothing.
+type Bar struct {
 	out  io.Writer
 	show *progressbar.ProgressBar // nil elsewhere
 	base int64                    // done by what went before
 }
 
-func newBar(out io.Writer, total int64) *bar {
-	b := &bar{out: out}
+// NewBar shows steps of total in all on out.
+func NewBar(out io.Writer, total int64) *Bar {
+	b := &Bar{out: out}
 	f, ok := out.(*os.File)
 	if !ok {
 		return b
@@ -33,37 +34,37 @@ func newBar(out io.Writer, total int64) *bar {
 	return b
 }
 
-// what says what is under way.
-func (b *bar) what(text string) {
+// What says what is under way.
+func (b *Bar) What(text string) {
 	if b != nil && b.show != nil {
 		b.show.Describe(text)
 	}
 }
 
-// at is told by readers how far the step under way is.
-func (b *bar) at(n int64) {
+// At is told by readers how far the step under way is.
+func (b *Bar) At(n int64) {
 	if b != nil && b.show != nil {
 		_ = b.show.Set64(b.base + n) // shows nothing when it fails
 	}
 }
 
-// done ends a step of so much.
-func (b *bar) done(n int64) {
+// Done ends a step of so much.
+func (b *Bar) Done(n int64) {
 	if b != nil {
-		b.at(n)
+		b.At(n)
 		b.base += n
 	}
 }
 
-// line prints the result of a round where there is no bar to see.
-func (b *bar) line(format string, a ...any) {
+// Line prints the result of a round where there is no bar to see.
+func (b *Bar) Line(format string, a ...any) {
 	if b != nil && b.show == nil {
-		say(b.out, format, a...)
+		Say(b.out, format, a...)
 	}
 }
 
-// end takes the bar off the terminal.
-func (b *bar) end() {
+// End takes the bar off the terminal.
+func (b *Bar) End() {
 	if b != nil && b.show != nil {
 		_ = b.show.Finish() // shows nothing when it fails
 	}
