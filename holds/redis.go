@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,36 +33,81 @@ type Store struct {
 	rebuilds singleflight.Group // by event: many who find it cold wait for one
 }
 
-// New returns a store on rdb, which should be made with Options.
+// New returns a store on rdb, which should be one of Client.
 func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) *Store {
 	return &Store{rdb: rdb, judge: judge, voice: voice, log: log, metrics: newMetrics(), lately: newLately()}
 }
 
-// Options reads a Redis URL, or several with commas between for a cluster; of
+// Options reads a Redis URL, or several with commas between for a cluster, or
+// redis-sentinel://host:port?master=name of each sentinel that watches one; of
 // their parameters db, pool_size and skip_verify count. It sets what a hold
 // needs: a caller's deadline reaches the socket, a full pool says so soon, and
 // a call without an answer is repeated once, which every script here stands.
 func Options(urls string) (*redis.UniversalOptions, error) {
 	var o redis.UniversalOptions
-	for _, one := range strings.Split(urls, ",") {
-		parsed, err := redis.ParseURL(one)
+	for k, one := range strings.Split(urls, ",") {
+		url, master, password, err := ofSentinel(one)
+		if err == nil && k > 0 && master != o.MasterName {
+			err = errors.New("all are of sentinels that watch one master, or none is")
+		}
+		if err != nil {
+			return nil, fmt.Errorf("redis url: %w", err)
+		}
+		parsed, err := redis.ParseURL(url)
 		if err != nil && strings.Contains(one, "@") {
 			err = errors.New("cannot be read") // the error repeats parts of it, the password's perhaps
 		}
 		if err != nil {
 			return nil, fmt.Errorf("redis url: %w", err)
 		}
-		o.Addrs = append(o.Addrs, parsed.Addr)
+		o.Addrs, o.MasterName, o.SentinelPassword = append(o.Addrs, parsed.Addr), master, password
 		o.DB, o.Username, o.Password, o.TLSConfig = parsed.DB, parsed.Username, parsed.Password, parsed.TLSConfig
 		o.PoolSize = parsed.PoolSize
 	}
 	o.ContextTimeoutEnabled = true
 	o.MaxRetries = 1
 	o.DialTimeout = time.Second
+	o.DialerRetries = 1 // the repeated call dials again
 	o.ReadTimeout = 2 * time.Second
 	o.WriteTimeout = 2 * time.Second
 	o.PoolTimeout = 500 * time.Millisecond
 	return &o, nil
+}
+
+// reloadEvery is how long a client of a cluster goes on asking a primary that
+// has died, after its replica has taken its place: nothing else makes it look.
+const reloadEvery = time.Second
+
+// Client returns a client with Options. It asks nothing yet.
+func Client(urls string) (redis.UniversalClient, error) {
+	o, err := Options(urls)
+	if err != nil {
+		return nil, err
+	}
+	if o.MasterName == "" && len(o.Addrs) > 1 {
+		cluster := o.Cluster()
+		cluster.ClusterStateReloadInterval = reloadEvery
+		return redis.NewClusterClient(cluster), nil
+	}
+	return redis.NewUniversalClient(o), nil
+}
+
+// ofSentinel takes out of the URL of a sentinel which master is meant and the
+// sentinel's own password, and leaves that of a Redis. Any other URL stays.
+func ofSentinel(text string) (rest, master, password string, err error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "redis-sentinel" && u.Scheme != "rediss-sentinel" {
+		return text, "", "", nil
+	}
+	parameters := u.Query()
+	if master = parameters.Get("master"); master == "" {
+		return "", "", "", errors.New("which master a sentinel watches is missing: redis-sentinel://host:26379?master=name")
+	}
+	password = parameters.Get("sentinel_password")
+	parameters.Del("master")
+	parameters.Del("sentinel_password")
+	u.Scheme, u.RawQuery = strings.TrimSuffix(u.Scheme, "-sentinel"), parameters.Encode()
+	return u.String(), master, password, nil
 }
 
 // patience is how long Redis may take to answer: a shopper is told that it
@@ -289,8 +335,8 @@ func (s *Store) Shown(ctx context.Context, event string) (seatmap.Map, map[strin
 }
 
 // refusals are the replies of a Redis that works but cannot serve: it starts,
-// follows another, or is full.
-var refusals = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN", "NOREPLICAS", "MISCONF", "OOM", "BUSY"}
+// follows another, has given its slots away, or is full.
+var refusals = []string{"LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "MOVED", "ASK", "TRYAGAIN", "NOREPLICAS", "MISCONF", "OOM", "BUSY"}
 
 // translate makes an error of the Redis client one of ours. What is not a
 // reply of Redis came from the way to it.

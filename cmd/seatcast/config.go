@@ -25,7 +25,7 @@ type Config struct {
 	Roles []string `env:"ROLES" envDefault:"api,hub,worker" help:"what this process does: api (bookings, checkout), hub (live maps), worker (jobs, mirror)"`
 
 	Postgres string `env:"POSTGRES_URL" secret:"url" help:"postgres://… (required)"`
-	Redis    string `env:"REDIS_URL" secret:"url" help:"redis://…, rediss://… or unix://…, several of a cluster separated by commas (required)"`
+	Redis    string `env:"REDIS_URL" secret:"url" help:"redis://…, rediss://… or unix://…; of a cluster several, of sentinels redis-sentinel://…?master=name of each, separated by commas (required)"`
 	NATS     string `env:"NATS_URL" secret:"url" help:"nats://…, several separated by commas (required)"`
 
 	ServerKey string `env:"SERVER_KEY" secret:"yes" help:"at least 32 characters, the same on every node: booking ids are derived from it, and it signs the tickets of guarded maps (required)"`
@@ -179,8 +179,8 @@ func (c Config) checkStores(fs *faults) {
 			fs.add("POSTGRES_URL", "%v", err)
 		}
 	}
-	for one := range strings.SplitSeq(c.Redis, ",") { // of a cluster
-		fs.check("REDIS_URL", one, "redis", "rediss", "unix")
+	for one := range strings.SplitSeq(c.Redis, ",") { // of a cluster, or of sentinels
+		fs.check("REDIS_URL", one, "redis", "rediss", "unix", "redis-sentinel", "rediss-sentinel")
 	}
 	if !fs.has("REDIS_URL") {
 		if _, err := holds.Options(c.Redis); err != nil {
@@ -284,7 +284,7 @@ func show(secret string, value any) string {
 }
 
 // shownParameters of a URL tell nobody how to get in.
-var shownParameters = []string{"host", "port", "sslmode", "pool_max_conns", "pool_size", "db"}
+var shownParameters = []string{"host", "port", "sslmode", "pool_max_conns", "pool_size", "db", "master"}
 
 // showURL leaves of a URL what says where it leads: a user may be a token, and a
 // parameter a password.

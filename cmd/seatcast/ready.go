@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/redis/go-redis/v9"
 
 	"seatcast/web"
 )
@@ -91,19 +92,38 @@ func (r *readiness) nats(context.Context) error {
 // redisEviction: holds are keys that expire, so a Redis that may evict them
 // gives held seats away.
 func (r *readiness) redisEviction(ctx context.Context) error {
-	policy, err := r.st.rdb.ConfigGet(ctx, "maxmemory-policy").Result()
-	if err != nil {
-		return web.Warning("cannot be read: " + err.Error())
+	return r.eachRedis(ctx, func(ctx context.Context, rdb redis.Cmdable) error {
+		policy, err := rdb.ConfigGet(ctx, "maxmemory-policy").Result()
+		if err != nil {
+			return web.Warning("cannot be read: " + err.Error())
+		}
+		if p := policy["maxmemory-policy"]; p != "noeviction" {
+			return fmt.Errorf("maxmemory-policy is %q: set noeviction, or Redis may drop seats that are held", p)
+		}
+		return nil
+	})
+}
+
+// eachRedis asks every primary of a cluster, or the one Redis there is, and
+// returns what the first says of whom something is wrong.
+func (r *readiness) eachRedis(ctx context.Context, ask func(context.Context, redis.Cmdable) error) error {
+	cluster, many := r.st.rdb.(*redis.ClusterClient)
+	if !many {
+		return ask(ctx, r.st.rdb)
 	}
-	if p := policy["maxmemory-policy"]; p != "noeviction" {
-		return fmt.Errorf("maxmemory-policy is %q: set noeviction, or Redis may drop seats that are held", p)
-	}
-	return nil
+	return cluster.ForEachMaster(ctx, func(ctx context.Context, one *redis.Client) error {
+		if err := ask(ctx, one); err != nil {
+			return fmt.Errorf("%s: %w", one.Options().Addr, err)
+		}
+		return nil
+	})
 }
 
 // redisMemory: a Redis at its limit that evicts nothing refuses every hold.
-func (r *readiness) redisMemory(ctx context.Context) error {
-	memory := r.st.rdb.InfoMap(ctx, "memory")
+func (r *readiness) redisMemory(ctx context.Context) error { return r.eachRedis(ctx, memoryLeft) }
+
+func memoryLeft(ctx context.Context, rdb redis.Cmdable) error {
+	memory := rdb.InfoMap(ctx, "memory")
 	if err := memory.Err(); err != nil {
 		return web.Warning("cannot be read: " + err.Error())
 	}
@@ -118,12 +138,14 @@ func (r *readiness) redisMemory(ctx context.Context) error {
 	return fmt.Errorf("%d of %d bytes are used: Redis refuses every hold", used, limit)
 }
 
-func (r *readiness) redisPersistence(ctx context.Context) error {
-	info, err := r.st.rdb.Info(ctx, "persistence", "replication").Result()
+func (r *readiness) redisPersistence(ctx context.Context) error { return r.eachRedis(ctx, persists) }
+
+func persists(ctx context.Context, rdb redis.Cmdable) error {
+	info, err := rdb.Info(ctx, "persistence", "replication").Result()
 	if err != nil {
 		return web.Warning("cannot be read: " + err.Error())
 	}
-	saves, err := r.st.rdb.ConfigGet(ctx, "save").Result()
+	saves, err := rdb.ConfigGet(ctx, "save").Result()
 	if err != nil {
 		return web.Warning("cannot be read: " + err.Error())
 	}

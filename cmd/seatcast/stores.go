@@ -33,11 +33,9 @@ func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logg
 	if st.pool, err = openPool(ctx, cfg.Postgres); err != nil {
 		return nil, err
 	}
-	o, err := holds.Options(cfg.Redis)
-	if err != nil {
+	if st.rdb, err = holds.Client(cfg.Redis); err != nil {
 		return nil, err
 	}
-	st.rdb = redis.NewUniversalClient(o)
 	if err = st.rdb.Ping(ctx).Err(); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}

@@ -182,18 +182,20 @@ func (f *Feed) look(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, 2*f.o.Silent)
 	defer cancel()
-	numbers, err := f.o.Maps.Numbers(ctx, events)
-	if err != nil {
-		return err
-	}
+	numbers, failed := f.o.Maps.Numbers(ctx, events)
 	for one, s := range before {
-		s.now = numbers[one.event]
+		now, known := numbers[one.event]
+		if !known {
+			continue
+		}
+		s.now = now
+		var err error
 		if s.sale, err = f.o.Sales.Sale(ctx, one.event); err != nil {
 			s.sale = nil // its chart is compared the next time
 		}
 		one.tell(s)
 	}
-	return nil
+	return failed
 }
 
 func (f *Feed) all() []*follower {

@@ -154,26 +154,29 @@ func firstNumber(entries []redis.XMessage) int64 {
 	return n
 }
 
-// Numbers returns the number each event is at; a cold event is absent.
+// Numbers returns the number each event is at, 0 for a cold one. Events whose
+// part of a cluster does not answer are absent, and the error says so: what is
+// returned beside it holds.
 func (m *Maps) Numbers(ctx context.Context, events []string) (map[string]int64, error) {
 	cmds := make([]*redis.StringCmd, len(events))
-	_, err := m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+	_, _ = m.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i, e := range events {
 			cmds[i] = p.Get(ctx, seatmap.SeqKey(e))
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return nil, fmt.Errorf("numbers of %d events: %w: %w", len(events), ErrStore, err)
-	}
 	numbers := make(map[string]int64, len(events))
-	for i, e := range events {
+	var failed error           // of one of them, told for all
+	for i, e := range events { // each says itself how it went
 		n, err := cmds[i].Int64()
-		if err == nil {
+		switch {
+		case err == nil:
 			numbers[e] = n
-		} else if !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("number of %s: %w: %w", e, ErrStore, err)
+		case errors.Is(err, redis.Nil):
+			numbers[e] = 0
+		default:
+			failed = fmt.Errorf("number of %s: %w: %w", e, ErrStore, err)
 		}
 	}
-	return numbers, nil
+	return numbers, failed
 }
