@@ -278,7 +278,11 @@ func (h *Hub) close(s *session, why Code) {
 func (h *Hub) join(s *session, name string, since int64) *cursor {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	c := &cursor{room: h.roomLocked(name), session: s}
+	c := &s.first
+	if c.room != nil {
+		c = new(cursor)
+	}
+	c.room, c.session = h.roomLocked(name), s
 	c.room.join(c, since, s.driver.enter(c.room, c))
 	return c
 }

@@ -31,12 +31,12 @@ func (k *kept) append(b []byte) {
 // stream is a parked SSE session's connection, and its sink. Only its shard
 // touches it.
 type stream struct {
-	berth
-	head []byte // of the response, until it is sent
 	kept
 	since   time.Duration
-	now     func() time.Duration
 	traffic *traffic
+	berth
+	now  func() time.Duration
+	head []byte // of the response, until it is sent
 }
 
 func (p *stream) greet(_ string, id int64, hello []byte) error {

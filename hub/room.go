@@ -42,13 +42,13 @@ type cursor struct {
 	n       int64  // number the watcher holds, or claims to
 	epoch   uint64
 	noticed uint64
-	turn    uint64    // the fetch it waits for, when owed; see flight
-	need    int64     // the number a snapshot must reach
 	wait    *patience // while no snapshot would do
 	slot    int32     // where its group has it, if it is in one
 	fell    uint8     // times it fell off the ring since it last caught up
 	claimed bool      // n is what the client said and this topic does not know
 	owed    bool      // a snapshot, before any frame
+	turn    uint64    // the fetch it waits for, when owed; see flight
+	need    int64     // the number a snapshot must reach
 }
 
 // join places a cursor that holds number since, 0 for nothing; m is told of

@@ -46,6 +46,7 @@ type session struct {
 	driver  driver // set by its engine, before the first step
 	out     sink
 	quit    atomic.Int32 // a Code and one, once the session is to end: the first reason counts
+	first   cursor       // of the first topic, for many the only one
 	mu      sync.Mutex
 	asked   []ask     // guarded by mu
 	cursors []*cursor // of whoever steps the session

@@ -34,10 +34,10 @@ const unparked = -1
 
 // berth is a session's place in a shard, and its driver.
 type berth struct {
+	fd      int // of the connection, once parked
 	shard   *shard
 	session *session
 	conn    parkable
-	fd      int   // of the connection, once parked
 	life    int32 // tells apart who had the descriptor one after the other
 	index   int32 // in agenda, or unparked
 	roused  bool  // guarded by shard.mu
