@@ -46,6 +46,7 @@ func (h *Home) RedisCluster(ctx context.Context, name string) (_ *RedisCluster, 
 		r, err := h.Redis(ctx, RedisOptions{Name: name + strconv.Itoa(k), TCP: true, Settings: []string{
 			"--cluster-enabled", "yes", "--cluster-config-file", "nodes-" + strconv.FormatInt(time.Now().UnixNano(), 36), "--cluster-port", strconv.Itoa(bus),
 			"--cluster-node-timeout", strconv.FormatInt(clusterTimeout.Milliseconds(), 10), "--repl-ping-replica-period", "1",
+			"--cluster-require-full-coverage", "no", // one primary's death is not the others'
 		}})
 		if err != nil {
 			return nil, err
