@@ -3,12 +3,14 @@
 // program and talks to it from outside.
 //
 //	go run ./loadtest fanout --conns 10000 --transport sse --against raw,nchan
+//	go run ./loadtest contention --buyers 500 --hot 200 --seats 20000
 //
 // docs/benchmarks.md tells how to read what it prints.
 package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +20,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"seatcast/loadtest/contention/front"
 	"seatcast/loadtest/peers"
 	"seatcast/loadtest/reader"
 )
@@ -25,6 +28,10 @@ import (
 type commands struct {
 	Fanout fanoutCmd `cmd:"" help:"How much it costs to tell a change to everybody, beside other servers."`
 
+	Contention contentionCmd `cmd:"" help:"How much it costs to refuse a seat that is gone, beside the usual attempts."`
+
+	Front   frontCmd   `cmd:"" hidden:""`
+	NATS    natsCmd    `cmd:"" name:"nats" hidden:""`
 	Reader  readerCmd  `cmd:"" hidden:""`
 	Raw     rawCmd     `cmd:"" hidden:""`
 	Nethttp nethttpCmd `cmd:"" hidden:""`
@@ -65,7 +72,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	var wrong *kong.ParseError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%w; see loadtest fanout --help", err)
+		return fmt.Errorf("%w; see loadtest %s --help", err, about(args[0]))
 	}
 	if err != nil {
 		return err
@@ -74,7 +81,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return command.Run(&streams{stdout, stderr})
 }
 
-// readerCmd, rawCmd and nethttpCmd are processes a measurement starts.
+// about is the command whose help says more.
+func about(command string) string {
+	if command == "contention" {
+		return command
+	}
+	return "fanout"
+}
+
+// readerCmd and those below are processes a measurement starts.
 type readerCmd struct{}
 
 func (readerCmd) Run() error { return reader.Run(os.Stdin, os.Stdout) }
@@ -88,3 +103,19 @@ func (c rawCmd) Run() error { return peers.Raw(c.Handshake) }
 type nethttpCmd struct{}
 
 func (nethttpCmd) Run(ctx context.Context, s *streams) error { return peers.NetHTTP(ctx, s.out) }
+
+type frontCmd struct {
+	Options string `arg:""`
+}
+
+func (c frontCmd) Run(ctx context.Context, s *streams) error {
+	var o front.Options
+	if err := json.Unmarshal([]byte(c.Options), &o); err != nil {
+		return err
+	}
+	return front.Run(ctx, o, s.out)
+}
+
+type natsCmd struct{}
+
+func (natsCmd) Run(ctx context.Context, s *streams) error { return peers.NATS(ctx, s.out) }

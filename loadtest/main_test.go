@@ -7,16 +7,23 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // TestMain makes this binary the program when it is called as one of the
 // processes a measurement starts.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && (os.Args[1] == "reader" || os.Args[1] == "raw" || os.Args[1] == "nethttp") {
-		if err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil {
+	if len(os.Args) > 1 && slices.Contains([]string{"reader", "raw", "nethttp", "front", "nats"}, os.Args[1]) {
+		ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+		defer stop()
+		if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -95,5 +102,135 @@ func TestTheRealProgramIsMeasuredAndVerified(t *testing.T) {
 	}
 	if len(rows) != 2 || rows[0].Server != "seatcast" || rows[0].Deliveries != 300 || rows[0].Expected != 300 || rows[1].Server != "raw" {
 		t.Errorf("%s", text)
+	}
+}
+
+func TestFlagsOfContentionThatMakeNoSenseAreRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--strategy mysql":                      "there is no \"mysql\"",
+		"--strategy redis,redis":                "named twice",
+		"--strategy=":                           "name some of",
+		"--buyers 0":                            "use 1 to",
+		"--buyers 100000":                       "use 1 to",
+		"--seats 1":                             "use 2 to",
+		"--hot 20000":                           "quiet seats",
+		"--hot 0":                               "use 1 to",
+		"--seconds 0":                           "more than 0",
+		"--seconds NaN":                         "more than 0",
+		"--pairs 0":                             "at least one",
+		"--hold 1ms":                            "use 100ms",
+		"--bystander 0":                         "more than 0",
+		"--bystander 1000 --seats 1000":         "free again",
+		"--rate=-1":                             "at least 0",
+		"--pool 1000":                           "use 1 to 150",
+		"--transaction clever":                  "simple, realistic or locked",
+		"--round-trips 3":                       "realistic or locked",
+		"--round-trips=-1 --transaction=locked": "use 0 to",
+		"--seatcast /no/such":                   "no such file",
+		"--nonsense":                            "see loadtest contention --help",
+	} {
+		err := run(context.Background(), append([]string{"contention"}, strings.Fields(args)...), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; it should say %q", args, err, want)
+		}
+	}
+}
+
+// smallContention is every strategy on little time.
+const smallContention = "contention --buyers 20 --hot 5 --seats 200 --seconds 0.5 --hold 200ms --bystander 20 --pairs 1 --no-fsync "
+
+func TestEveryAttemptIsMeasuredBesideSeatcast(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts everything")
+	}
+	dir := t.TempDir()
+	file, picture := filepath.Join(dir, "rows.json"), filepath.Join(dir, "plot.svg")
+	var out strings.Builder
+	args := smallContention + "--strategy naive,postgres,redis,seatcast --json " + file + " --plot " + picture
+	err := run(context.Background(), strings.Fields(args), &out, io.Discard)
+	if err != nil && strings.Contains(err.Error(), "not installed") {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	text, err := os.ReadFile(file)
+	var rows []map[string]any
+	if err = errors.Join(err, json.Unmarshal(text, &rows)); err != nil {
+		t.Fatal(err)
+	}
+	if len(rows) != 4 {
+		t.Fatalf("%s", text)
+	}
+	for i, strategy := range []string{"naive", "postgres", "redis", "seatcast"} {
+		r := rows[i]
+		number := func(name string) float64 { n, _ := r[name].(float64); return n }
+		if r["strategy"] != strategy || number("requests") != number("held")+number("refused") || number("held") < 5 || number("refused") < 20 ||
+			number("cpu_us_per_refusal") <= 0 || number("p50_ms") <= 0 || number("p50_ms") > number("p99_ms") ||
+			number("bystander_p99_ms") <= 0 || number("bystander_idle_p99_ms") <= 0 {
+			t.Errorf("figures that cannot be: %v", r)
+		}
+		if strategy != "naive" && number("sold_twice") != 0 {
+			t.Errorf("%s sold %v seats twice", strategy, r["sold_twice"])
+		}
+		if calls := number("redis_calls_per_refusal"); (strategy == "redis") != (calls > 0.9) {
+			t.Errorf("%s: %v calls of Redis a refusal", strategy, calls)
+		}
+	}
+	if svg, err := os.ReadFile(picture); err != nil || !strings.HasPrefix(string(svg), "<svg") || !strings.Contains(string(svg), "seatcast") {
+		t.Errorf("the picture: %v\n%.300s", err, svg)
+	}
+	for _, want := range []string{"bare", "sold twice", "refusals that reach Redis", "latency"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not printed:\n%s", want, &out)
+		}
+	}
+}
+
+// descendants are the command lines of the processes this one has started.
+func descendants(t *testing.T) (all []string) {
+	t.Helper()
+	pids := []string{strconv.Itoa(os.Getpid())}
+	for i := 0; i < len(pids); i++ {
+		files, _ := filepath.Glob("/proc/" + pids[i] + "/task/*/children")
+		for _, f := range files {
+			text, _ := os.ReadFile(f) // gone meanwhile
+			for _, pid := range strings.Fields(string(text)) {
+				pids = append(pids, pid)
+				line, _ := os.ReadFile("/proc/" + pid + "/cmdline")
+				all = append(all, strings.ReplaceAll(string(line), "\x00", " "))
+			}
+		}
+	}
+	return all
+}
+
+func TestInterruptingContentionLeavesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts everything")
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1) // one error
+	go func() { ended <- run(ctx, strings.Fields(smallContention+"--strategy naive"), io.Discard, io.Discard) }()
+	isFront := func(line string) bool { return strings.Contains(line, " front {") }
+	for end := time.Now().Add(3 * time.Minute); !slices.ContainsFunc(descendants(t), isFront); time.Sleep(10 * time.Millisecond) {
+		select {
+		case err := <-ended:
+			if err != nil && strings.Contains(err.Error(), "not installed") {
+				t.Skip(err)
+			}
+			t.Fatalf("it ended: %v", err)
+		default:
+		}
+		if time.Now().After(end) {
+			t.Fatal("no front was started")
+		}
+	}
+	cancel()
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("it ended with %v", err)
+	}
+	if left := descendants(t); len(left) > 0 {
+		t.Errorf("left running: %q", left)
 	}
 }

@@ -1,0 +1,86 @@
+package contention
+
+import (
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"seatcast/loadtest/report"
+)
+
+// bar is something seatcast is held to.
+type bar struct {
+	what, value, want string
+	met               bool
+}
+
+// printBars shows those there are figures for.
+func (b *bench) printBars(got results) {
+	bars := barsOf(got)
+	if len(bars) == 0 {
+		return
+	}
+	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', 0)
+	report.Say(w, "\n")
+	for _, r := range bars {
+		verdict := "met"
+		if !r.met {
+			verdict = "MISSED"
+		}
+		report.Say(w, "%s\t%s\t%s\t%s\n", r.what, r.value, r.want, verdict)
+	}
+	_ = w.Flush() // a terminal that has gone
+}
+
+// barsOf are the bars, with the figures of all pairs.
+func barsOf(got results) (bars []bar) {
+	if rounds := got[Naive]; len(rounds) > 0 {
+		n := worst(rounds, func(f figures) int { return f.soldTwice })
+		bars = append(bars, bar{"naive sells twice", fmt.Sprint(n), "≥ 1", n > 0})
+	}
+	ours := got[Seatcast]
+	if len(ours) == 0 {
+		return bars
+	}
+	n := worst(ours, func(f figures) int { return f.soldTwice })
+	bars = append(bars, bar{"seatcast sells twice", fmt.Sprint(n), "never", n == 0})
+	ratio := func(what, of string, most float64, value func([]figures) []float64) {
+		if r, ok := report.Ratios(value(ours), value(got[of])); ok {
+			bars = append(bars, bar{what + ", seatcast / " + of, r.String(), fmt.Sprintf("≤ %.2f", most), r.Mid <= most})
+		}
+	}
+	spent := func(rounds []figures) []float64 { return each(rounds, cpu) }
+	in := func(of func(figures) time.Duration) func([]figures) []float64 {
+		return func(rounds []figures) []float64 { return times(rounds, of) }
+	}
+	ratio("CPU a refusal", Postgres, 1./3, spent)
+	ratio("CPU a refusal", Redis, 1./2, spent)
+	ratio("CPU a refusal", Bare, 1.5, spent)
+	ratio("p99", Postgres, 1./3, in(p99))
+	ratio("bystander p99, closed loop", Postgres, 1./3, in(beside))
+	ratio("bystander p99, fixed rate", Bare, 2, in(openP99))
+	return append(bars, barsOfMemory(ours)...)
+}
+
+func barsOfMemory(ours []figures) []bar {
+	reached := report.Median(each(ours, func(f figures) float64 { return f.reached() }))
+	wrong := 0.0
+	for _, f := range ours {
+		if f.refused > 0 {
+			wrong = max(wrong, float64(f.falseRefusals)/float64(f.refused))
+		}
+	}
+	return []bar{
+		{"refusals that reach Redis", fmt.Sprintf("%.2f%%", 100*reached), "< 5%", reached < 0.05},
+		{"false refusals, worst pair", fmt.Sprintf("%.3f%%", 100*wrong), "< 0.1%", wrong < 0.001},
+	}
+}
+
+// reached is the share of refusals that Redis was asked for: what the gate let
+// through and was not held.
+func (f figures) reached() float64 {
+	if f.refused == 0 {
+		return 0
+	}
+	return max(0, f.gate.asked-float64(f.granted)) / float64(f.refused)
+}

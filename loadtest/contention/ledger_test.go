@@ -1,0 +1,70 @@
+package contention
+
+import (
+	"testing"
+	"time"
+)
+
+func TestASeatSoldTwiceIsFound(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		grants []grant
+		want   int
+	}{
+		{"nothing", nil, 0},
+		{"one after the other", []grant{{1, 1, 0, 10, 100, 100}, {1, 2, 90, 101, 200, 200}}, 0},
+		{"one takes over as the other ends", []grant{{1, 1, 0, 10, 100, 100}, {1, 2, 90, 100, 200, 200}}, 0},
+		{"while another has it", []grant{{1, 1, 0, 10, 100, 100}, {1, 2, 5, 50, 150, 150}}, 1},
+		{"written in any order", []grant{{1, 2, 5, 50, 150, 150}, {1, 1, 0, 10, 100, 100}}, 1},
+		{"to three at once", []grant{{1, 1, 0, 10, 100, 100}, {1, 2, 0, 11, 101, 101}, {1, 3, 0, 12, 102, 102}}, 2},
+		{"a long hold outlasts a short one between", []grant{{1, 1, 0, 10, 100, 100}, {1, 1, 0, 11, 20, 20}, {1, 2, 0, 50, 90, 90}}, 1},
+		{"other seats", []grant{{1, 1, 0, 10, 100, 100}, {2, 2, 0, 11, 100, 100}}, 0},
+		{"to herself", []grant{{1, 1, 0, 10, 100, 100}, {1, 1, 0, 50, 150, 150}}, 0},
+		{"told after it was over", []grant{{1, 1, 0, 10, 100, 100}, {1, 2, 0, 90, 80, 80}}, 0},
+	} {
+		if got := soldTwice(c.grants); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestARefusalOfAFreeSeatIsFound(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	no := func(seat int32, sent, got int64) shot { return shot{seat: seat, sent: sent * ms, got: got * ms} }
+	held := func(seat int32, sent, got, end int64) grant {
+		return grant{seat, 1, sent * ms, got * ms, end * ms, (end + 2) * ms}
+	}
+	for _, c := range []struct {
+		name   string
+		grants []grant
+		shot   shot
+		want   int
+	}{
+		{"nobody ever had it", nil, no(1, 10, 20), 1},
+		{"another seat is held", []grant{held(2, 0, 5, 100)}, no(1, 10, 20), 1},
+		{"somebody has it", []grant{held(1, 0, 5, 100)}, no(1, 10, 20), 0},
+		{"somebody is about to have it", []grant{held(1, 15, 50, 100)}, no(1, 10, 20), 0},
+		{"somebody gets it later", []grant{held(1, 25, 50, 100)}, no(1, 10, 20), 1},
+		{"it has just ended", []grant{held(1, 0, 5, 100)}, no(1, 102, 115), 0},
+		{"it ended long ago", []grant{held(1, 0, 5, 100)}, no(1, 103, 115), 1},
+		{"a longer hold began before a shorter", []grant{held(1, 0, 5, 100), held(1, 1, 6, 20)}, no(1, 60, 70), 0},
+		{"it was no refusal", nil, shot{seat: 1, held: true}, 0},
+	} {
+		if got := falseRefusals(c.grants, []shot{c.shot}); got != c.want {
+			t.Errorf("%s: %d, want %d", c.name, got, c.want)
+		}
+	}
+}
+
+func TestQuantilesAreOfWhatThereIs(t *testing.T) {
+	sorted := make([]int64, 100)
+	for i := range sorted {
+		sorted[i] = int64(i)
+	}
+	if a, b := quantile(sorted, 0.5), quantile(sorted, 0.99); a != 50 || b != 99 {
+		t.Errorf("p50 %d, p99 %d", a, b)
+	}
+	if quantile(nil, 0.5) != 0 {
+		t.Error("nothing has a quantile")
+	}
+}

@@ -1,0 +1,96 @@
+package contention
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"time"
+
+	"seatcast/loadtest/report"
+)
+
+// Row is one strategy's figures in the file of --json. CPU and calls a refusal
+// are null when nobody was refused.
+type Row struct {
+	Strategy             string   `json:"strategy"`
+	Requests             int      `json:"requests"`
+	Held                 int      `json:"held"`
+	Refused              int      `json:"refused"`
+	SoldTwice            int      `json:"sold_twice"`
+	CPUUsPerRefusal      *float64 `json:"cpu_us_per_refusal"`
+	P50Ms                float64  `json:"p50_ms"`
+	P99Ms                float64  `json:"p99_ms"`
+	RedisCallsPerRefusal *float64 `json:"redis_calls_per_refusal"`
+	FalseRefusals        int      `json:"false_refusals"`
+	BystanderP99Ms       float64  `json:"bystander_p99_ms"`
+	BystanderIdleP99Ms   float64  `json:"bystander_idle_p99_ms"`
+}
+
+// row makes a strategy's row of its rounds, of which there is one at least.
+func row(strategy string, rounds []figures) Row {
+	r := Row{Strategy: strategy,
+		Requests: whole(rounds, func(f figures) int { return f.requests }), Held: whole(rounds, func(f figures) int { return f.held }),
+		Refused:   whole(rounds, func(f figures) int { return f.refused }),
+		SoldTwice: worst(rounds, func(f figures) int { return f.soldTwice }), FalseRefusals: worst(rounds, func(f figures) int { return f.falseRefusals }),
+		P50Ms: middle(rounds, func(f figures) time.Duration { return f.p50 }), P99Ms: middle(rounds, p99),
+		BystanderP99Ms: middle(rounds, beside), BystanderIdleP99Ms: middle(rounds, func(f figures) time.Duration { return f.idle }),
+	}
+	if r.Refused > 0 {
+		cpu, calls := report.Median(each(rounds, cpu)), report.Median(each(rounds, func(f figures) float64 { return f.calls }))
+		r.CPUUsPerRefusal, r.RedisCallsPerRefusal = &cpu, &calls
+	}
+	return r
+}
+
+func cpu(f figures) float64           { return f.cpu }
+func p99(f figures) time.Duration     { return f.p99 }
+func beside(f figures) time.Duration  { return f.beside }
+func openP99(f figures) time.Duration { return f.open }
+
+func each(rounds []figures, of func(figures) float64) []float64 {
+	all := make([]float64, len(rounds))
+	for i, f := range rounds {
+		all[i] = of(f)
+	}
+	return all
+}
+
+// times are milliseconds.
+func times(rounds []figures, of func(figures) time.Duration) []float64 {
+	return each(rounds, func(f figures) float64 { return ms(of(f)) })
+}
+
+func middle(rounds []figures, of func(figures) time.Duration) float64 {
+	return report.Median(times(rounds, of))
+}
+
+func whole(rounds []figures, of func(figures) int) int {
+	return int(math.Round(report.Median(each(rounds, func(f figures) float64 { return float64(of(f)) }))))
+}
+
+func worst(rounds []figures, of func(figures) int) (most int) {
+	for _, f := range rounds {
+		most = max(most, of(f))
+	}
+	return most
+}
+
+// write writes the rows to the file of --json, if there is one.
+func (o *Options) write(got results) error {
+	if o.JSON == "" {
+		return nil
+	}
+	rows := make([]Row, 0, len(o.Strategies))
+	for _, s := range o.Strategies {
+		rows = append(rows, row(s, got[s]))
+	}
+	text, err := json.MarshalIndent(rows, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(o.JSON, append(text, '\n'), 0o644); err != nil {
+		return fmt.Errorf("--json: %w", err)
+	}
+	return nil
+}
