@@ -21,7 +21,6 @@ type figures struct {
 	beside                       time.Duration // p99 of the bystander in the storm
 	idle                         time.Duration // and alone
 	open                         time.Duration // and in a storm at a fixed rate; 0: not measured
-	late                         time.Duration // p99 of the buyers in that
 	rate                         float64       // requests a second in the closed loop
 	gate                         gate
 	latency                      []int64
@@ -77,8 +76,11 @@ func (b *bench) round(ctx context.Context, strategy string, rate float64) (f fig
 			return f, err
 		}
 		f.open = quantile(latencies(open.bystander.shots), 0.99)
-		f.late = quantile(latencies(open.buyers.shots), 0.99)
 		f.soldTwice = soldTwice(s.ledger)
+		if odd := open.buyers.odd + open.bystander.odd; odd > 0 {
+			f.notes = append(f.notes, fmt.Sprintf("at a fixed rate %d answers were neither a hold nor a refusal; the first: %s",
+				odd, firstOf(open.buyers.oddest, open.bystander.oddest)))
+		}
 	}
 	return f, nil
 }

@@ -82,7 +82,7 @@ func TestOneAfterTheOtherEveryAttemptKeepsASeatForItsBuyer(t *testing.T) {
 				t.Errorf("bob: %v, %v", ok, err)
 			}
 			for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-				until, ok, err = k.take(t.Context(), "bob", seat)
+				_, ok, err = k.take(t.Context(), "bob", seat)
 				if err != nil || ok || time.Now().After(end) {
 					break
 				}
