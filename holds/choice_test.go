@@ -314,6 +314,7 @@ func TestASwapIsJudgedWithItsOwnSeatsFree(t *testing.T) {
 func TestABookingWhosePaymentHasBegunIsNotSwapped(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, onStore)
+	id := s.take("ann", "", `{"ticketIds":["n-a-20"]}`).Booking.BookingID // before the others may be given it
 	for state, code := range map[string]string{"paying": "payment_in_progress", "held": "payment_begun", "sold": "booking_final",
 		"lost": "booking_final", "released": "hold_expired", "expired": "hold_expired"} {
 		s.api.With(nil, standing(state))
@@ -328,7 +329,6 @@ func TestABookingWhosePaymentHasBegunIsNotSwapped(t *testing.T) {
 		})
 	}
 	s.api.With(nil, standing(""))
-	id := s.take("ann", "", `{"ticketIds":["n-a-20"]}`).Booking.BookingID
 	_, token, _ := seatmap.ParseBookingID(id)
 	_, err := s.store.Seal(t.Context(), s.event, token)
 	s.must(err)

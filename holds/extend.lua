@@ -23,7 +23,7 @@ if not last then return {'cold'} end
 if not stored then return {'none'} end
 local state, first, before, cap, body = opened(stored)
 if body ~= believed then return {'moved'} end
-local us, ms = clock()
+local us, ms = clock(last)
 if state == 'sold' then return {'sold'} end
 if state ~= 'held' or before <= ms then return {'over'} end
 

@@ -18,7 +18,7 @@ local seq, map, held, log = unpack(KEYS, 1, 4)
 local last = redis.call('GET', seq)
 if not last then return {'cold'} end
 
-local us, ms = clock()
+local us, ms = clock(last)
 local past = ms - 5
 local seats, entry = {}, {} -- entry[k] is where seats[k] is from
 for e, text in ipairs(ARGV) do

@@ -4,11 +4,21 @@
 -- Numbers and times stay strings: .. and cjson would round a number to 14
 -- digits, a number has 16, and printing one costs more than a small command.
 -- Strings of one length compare as the numbers do, and microseconds have 16
--- digits from 2001 to 2286. %d is exact in Lua up to 2^53.
+-- digits from 2001 to 2286. %d is exact in Lua up to 2^53, which the clock
+-- reaches in 2255.
+
+-- numbered fails when no number is left above one: before anything is written,
+-- since a script that fails keeps what it wrote.
+local function numbered(n)
+  if #n > 16 or #n == 16 and n > '9007199254740990' then
+    error('the event is at number ' .. n .. ', and no change above 2^53 can be told apart', 0)
+  end
+end
 
 -- clock returns Redis time, the only clock there is: in microseconds and in
--- milliseconds.
-local function clock()
+-- milliseconds. Who is about to number a change says which number is the last.
+local function clock(last)
+  if last then numbered(last) end
   local t = redis.call('TIME')
   local us = #t[2] == 6 and t[1] .. t[2] or t[1] .. string.rep('0', 6 - #t[2]) .. t[2]
   return us, string.sub(us, 1, -4)

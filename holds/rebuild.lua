@@ -29,6 +29,7 @@ local before = last or newest and string.match(newest[1], '^%d+') or '0'
 -- Ten seconds above what is known: who calls may not be the one who saw most of
 -- a history that was lost, and no number of it may be given again.
 local n = math.max(us + 1, math.max(before, position) + 10000000)
+numbered(string.format('%.0f', n))
 
 -- Seats: the truth wins over marks, live holds win over silence.
 local mark, drop, holders, states = {}, {}, {}, {}

@@ -24,7 +24,7 @@ if body ~= believed then return {'moved'} end
 if state == 'released' then return {'done', ''} end
 if state ~= 'held' then return {'sold'} end
 
-local us, ms = clock()
+local us, ms = clock(last)
 local mine = {unpack(ARGV, 3)}
 local shows = shown(map, mine)
 local drop, free, shownHeld = {}, {}, {}

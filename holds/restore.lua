@@ -18,7 +18,7 @@ local count = ARGV[1] + 0
 local last = redis.call('GET', seq)
 if not last then return {'cold'} end
 
-local us, ms = clock()
+local us, ms = clock(last)
 local seats = {}
 for k = 1, count do seats[k] = ARGV[k + 1] end
 local holders, states = values(6, #KEYS), shown(map, seats)

@@ -24,7 +24,7 @@ local count = sold + closed
 local last = redis.call('GET', seq)
 if not last then return {'cold'} end
 
-local us, ms = clock()
+local us, ms = clock(last)
 local seats = {}
 for k = 1, count do seats[k] = ARGV[k + 4] end
 local holders, states = values(6, 5 + count), shown(map, seats)

@@ -34,6 +34,9 @@ func (s *Store) Take(ctx context.Context, r TakeRequest) (seatmap.Basket, error)
 // take is Take, and says whether the basket is new.
 func (s *Store) take(ctx context.Context, r TakeRequest) (b seatmap.Basket, fresh bool, err error) {
 	defer func() { s.metrics.came("take", err) }()
+	if _, _, ok := seatmap.ParseBookingID(seatmap.BookingID(r.Event, r.Token)); !ok { // a change shows a part of it as it is
+		return b, false, fmt.Errorf("take: %q of %q is no token", r.Token, r.Event)
+	}
 	if len(r.Seats) > MaxSeats || len(r.Seats)+len(r.Areas) == 0 {
 		return b, false, fmt.Errorf("take: %d seats and %d areas", len(r.Seats), len(r.Areas))
 	}

@@ -60,7 +60,7 @@ if places then
 end
 
 local rest, token, hold, most, memory, limit, baskets, hourly, pause, seats = cmsgpack.unpack_limit(ARGV[2], 9, 0)
-local us, ms = clock()
+local us, ms = clock(last)
 local till, cap = string.format('%d', ms + hold), string.format('%d', ms + most)
 local change, mine = ''
 if index then

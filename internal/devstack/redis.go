@@ -40,6 +40,7 @@ type Redis struct {
 	socket  string
 	addr    string
 	process *process
+	again   func(context.Context) error // starts it as it was started
 }
 
 // Redis starts a redis-server in the home and returns when it answers; a replica
@@ -66,7 +67,8 @@ func (h *Home) Redis(ctx context.Context, o RedisOptions) (*Redis, error) {
 		}
 		r.addr = net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 	}
-	if err := r.start(ctx, h, o, port); err != nil {
+	r.again = func(ctx context.Context) error { return r.start(ctx, h, o, port) }
+	if err := r.again(ctx); err != nil {
 		return nil, err
 	}
 	return r, nil
@@ -176,6 +178,10 @@ func (r *Redis) URL() string {
 func (r *Redis) Client() *redis.Client {
 	return redis.NewClient(&redis.Options{Network: "unix", Addr: r.socket, ContextTimeoutEnabled: true})
 }
+
+// Restart starts it again at the same address once it has been stopped or
+// killed: with Keep, on what it wrote.
+func (r *Redis) Restart(ctx context.Context) error { return r.again(ctx) }
 
 // Kill ends it the hard way, as a crash would.
 func (r *Redis) Kill() { r.process.kill() }
