@@ -52,7 +52,7 @@ func (c crowd) run(ctx context.Context, start, end time.Time) (all tally, err er
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { // who waits for an answer hears of it too
 		for _, l := range c.lines {
-			_ = l.conn.SetDeadline(time.Now())
+			l.interrupt()
 		}
 	})()
 	var (
@@ -90,6 +90,9 @@ func (c crowd) buy(ctx context.Context, l *line, buyer int32, count *atomic.Int6
 			return t, nil
 		}
 		if err := sleep(ctx, time.Until(due)); err != nil {
+			return t, err
+		}
+		if err := l.fresh(ctx); err != nil {
 			return t, err
 		}
 		if err := t.ask(l, c, c.next(k), buyer, due); err != nil {

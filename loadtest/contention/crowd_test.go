@@ -23,7 +23,7 @@ func linesTo(t *testing.T, h http.HandlerFunc, buyers int) (lines []*line) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = l.conn.Close() })
+		t.Cleanup(l.close)
 		lines = append(lines, l)
 	}
 	return lines
@@ -106,6 +106,18 @@ func TestABuyerWithoutAnswerEndsWithTheContext(t *testing.T) {
 	_, err := crowd{lines: lines, seats: []string{"a"}, next: anySeat(1)}.run(ctx, time.Now(), time.Now().Add(time.Hour))
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestALineThatWasNotUsedForLongIsConnectedAnew(t *testing.T) {
+	l := linesTo(t, refuseAll, 1)[0]
+	l.close() // as a server does
+	l.used = time.Now().Add(-time.Minute)
+	if err := l.fresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if a, err := l.ask("a"); err != nil || a.status != http.StatusConflict {
+		t.Errorf("%v, %v", a, err)
 	}
 }
 

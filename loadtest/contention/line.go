@@ -10,17 +10,22 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
 // line is one buyer's connection. It speaks as much HTTP/1.1 as a measurement
 // needs, so that the client costs little beside what it measures.
 type line struct {
-	conn net.Conn
+	addr string
+	used time.Time // last
 	in   *bufio.Reader
 	head string // of every request, up to the length of its body
 	out  []byte
 	body []byte
+
+	mu   sync.Mutex
+	conn net.Conn // replaced by who asks alone
 }
 
 // answer is what a request for a seat came to.
@@ -31,14 +36,48 @@ type answer struct {
 
 // dial connects a buyer with a session to the server at addr.
 func dial(ctx context.Context, addr, event, token string) (*line, error) {
-	var d net.Dialer
-	conn, err := d.DialContext(ctx, "tcp", addr)
-	if err != nil {
-		return nil, err
-	}
 	head := "POST /v1/bookings/" + event + " HTTP/1.1\r\nHost: " + addr + "\r\nAuthorization: Bearer " + token +
 		"\r\nContent-Type: application/json\r\nContent-Length: "
-	return &line{conn: conn, in: bufio.NewReaderSize(conn, 4096), head: head}, nil
+	l := &line{addr: addr, head: head}
+	return l, l.connect(ctx)
+}
+
+func (l *line) connect(ctx context.Context) error {
+	var d net.Dialer
+	conn, err := d.DialContext(ctx, "tcp", l.addr)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.conn, l.in, l.used = conn, bufio.NewReaderSize(conn, 4096), time.Now()
+	return nil
+}
+
+// unusedFor is how long a line may lie unused and still be asked over: servers
+// close what is not used, seatcast after ten seconds what never was.
+const unusedFor = 3 * time.Second
+
+// fresh connects anew a line that was not used for long.
+func (l *line) fresh(ctx context.Context) error {
+	if time.Since(l.used) < unusedFor {
+		return nil
+	}
+	l.close()
+	return l.connect(ctx)
+}
+
+// interrupt has who waits for an answer hear of it.
+func (l *line) interrupt() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.conn.SetDeadline(time.Now()) // a closed one needs none
+}
+
+func (l *line) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_ = l.conn.Close() // was read to the end
 }
 
 // patience is how long an answer may take.
@@ -56,6 +95,7 @@ func (l *line) ask(seat string) (a answer, err error) {
 	if _, err := l.conn.Write(l.out); err != nil {
 		return a, err
 	}
+	l.used = time.Now()
 	return l.read()
 }
 

@@ -108,7 +108,7 @@ const stopWithin = 10 * time.Second
 
 func (s *scene) close() (err error) {
 	for _, l := range append(s.buyers, s.bystander...) {
-		_ = l.conn.Close() // was read to the end
+		l.close()
 	}
 	if s.api != nil {
 		return s.api.Stop()
