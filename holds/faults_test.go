@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"github.com/redis/go-redis/v9"
 
 	"seatcast/holds"
 	"seatcast/internal/devstack"
@@ -105,10 +106,13 @@ func newTrial(t *testing.T, seats int) *trial {
 	return x
 }
 
-// node is a store of its own, behind the proxy that loses answers.
+// node is a store of its own, behind the proxy that loses answers. It repeats
+// nothing by itself: a request that was given up must be known of.
 func (x *trial) node() *holds.Store {
-	rdb, err := holds.Client(x.lossy.url())
+	o, err := redis.ParseURL(x.lossy.url())
 	x.must(err)
+	o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+	rdb := redis.NewClient(o)
 	x.Cleanup(func() { _ = rdb.Close() })
 	return holds.New(rdb, judge(x.ask), voice(x.hear), quiet)
 }
@@ -145,6 +149,7 @@ func (x *trial) insist(f func(context.Context) error) (call, ret int64, err erro
 		if err = f(x.Context()); !errors.Is(err, seatmap.ErrUnavailable) || x.Context().Err() != nil {
 			return call, time.Now().UnixNano(), err
 		}
+		x.lossy.settled() // what was given up is not carried out behind what comes next
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"time"
 )
 
 // lossy stands before a Redis and loses answers: every so many the request is
@@ -16,9 +17,10 @@ type lossy struct {
 	odds int
 	work sync.WaitGroup
 
-	mu    sync.Mutex
-	conns map[net.Conn]struct{}
-	lost  int
+	mu      sync.Mutex
+	clients map[net.Conn]struct{}
+	ending  int // lines whose client has gone, and whose server may still have a request of it
+	lost    int
 }
 
 // lose starts one; it ends with the test.
@@ -27,7 +29,7 @@ func lose(t *testing.T, to string, odds int) *lossy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &lossy{ln: ln, to: to, odds: odds, conns: map[net.Conn]struct{}{}}
+	l := &lossy{ln: ln, to: to, odds: odds, clients: map[net.Conn]struct{}{}}
 	l.work.Go(l.accept)
 	t.Cleanup(func() {
 		_ = ln.Close()
@@ -43,8 +45,21 @@ func (l *lossy) url() string { return "redis://" + l.ln.Addr().String() }
 func (l *lossy) cut() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for c := range l.conns {
+	for c := range l.clients {
 		_ = c.Close()
+	}
+}
+
+// settled waits until no request of a client that has given up can still be
+// carried out.
+func (l *lossy) settled() {
+	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		l.mu.Lock()
+		ending := l.ending
+		l.mu.Unlock()
+		if ending == 0 {
+			return
+		}
 	}
 }
 
@@ -55,20 +70,39 @@ func (l *lossy) accept() {
 			return
 		}
 		l.work.Go(func() {
-			defer l.drop(client)
+			defer func() { _ = client.Close() }()
 			server, err := net.Dial("tcp", l.to)
 			if err != nil {
 				return
 			}
-			defer l.drop(server)
-			l.hold(client, server)
-			l.work.Go(func() {
-				_, _ = io.Copy(server, client)
-				_ = server.Close()
-			})
-			l.answers(client, server)
+			l.mu.Lock()
+			l.clients[client] = struct{}{}
+			l.mu.Unlock()
+			l.line(client, server.(*net.TCPConn))
 		})
 	}
+}
+
+// line joins the two until both have ended. The server reads what was sent
+// before it sees that the client has gone.
+func (l *lossy) line(client net.Conn, server *net.TCPConn) {
+	var asking sync.WaitGroup
+	asking.Go(func() {
+		_, _ = io.Copy(server, client)
+		l.mu.Lock()
+		delete(l.clients, client)
+		l.ending++
+		l.mu.Unlock()
+		_ = server.CloseWrite()
+	})
+	l.answers(client, server)
+	_ = client.Close()
+	_, _ = io.Copy(io.Discard, server)
+	asking.Wait()
+	_ = server.Close()
+	l.mu.Lock()
+	l.ending--
+	l.mu.Unlock()
 }
 
 // answers passes on what the server says, until one answer is lost.
@@ -86,21 +120,6 @@ func (l *lossy) answers(client, server net.Conn) {
 			return
 		}
 	}
-}
-
-func (l *lossy) hold(conns ...net.Conn) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range conns {
-		l.conns[c] = struct{}{}
-	}
-}
-
-func (l *lossy) drop(c net.Conn) {
-	_ = c.Close()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	delete(l.conns, c)
 }
 
 func (l *lossy) count() int {
