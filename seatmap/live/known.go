@@ -19,11 +19,13 @@ type hearsay struct {
 	ends  []time.Duration // by seat: when its hold is over, by sinceBegan; 0: not known
 	ahead ahead
 	tags  tags
+	skew  time.Duration // of the clock of Redis: what to add for sinceBegan
+	aimed time.Duration // when skew was last looked at; 0: never
 }
 
 // forget is for a map whose changes were not heard.
 func (h *hearsay) forget(m seatmap.Map) {
-	h.ends, h.ahead = make([]time.Duration, 4*len(m)), ahead{}
+	h.ends, h.ahead, h.aimed = make([]time.Duration, 4*len(m)), ahead{}, 0
 }
 
 // hear notes a change that has been applied.
@@ -40,14 +42,27 @@ func (h *hearsay) hear(c *heardChange) {
 }
 
 // holds notes who holds the seats of a change, and returns until when; 0 when it
-// does not say. A message may be late: a hold is believed to last longer than it
-// does by that much.
+// does not say.
 func (h *hearsay) holds(c *heardChange) time.Duration {
 	if c.Until == 0 || c.Tag == "" {
 		return 0
 	}
 	h.tags.add(seatmap.TagOf(c.Tag), c.at)
-	return sinceBegan(c.at) + time.Duration(c.Until-c.At)*time.Millisecond
+	h.aim(sinceBegan(c.at), time.Duration(c.At)*time.Millisecond)
+	return time.Duration(c.Until)*time.Millisecond + h.skew
+}
+
+// drift is how far the clocks may part from each other in a second.
+const drift = 100 * time.Microsecond
+
+// aim learns the clock of Redis from a change of its time at that was heard now.
+// Messages are late, never early, so the earliest of late tells it best.
+func (h *hearsay) aim(now, at time.Duration) {
+	h.skew += time.Duration((now - h.aimed).Seconds() * float64(drift))
+	if h.aimed == 0 || now-at < h.skew {
+		h.skew = now - at
+	}
+	h.aimed = now
 }
 
 // ahead is what this very process has changed before the projection has come to
