@@ -62,7 +62,9 @@ func TestNodesSellOnAClusterWhosePrimaryDies(t *testing.T) {
 	t.Logf("seats are held again %v after their primary was killed", time.Since(died).Round(time.Millisecond))
 	h.serves(cluster.Primary(ctx, seatmap.SeqKey(h.event)))
 	bob.hold(h.event, "", seats[0]).want(t, http.StatusConflict, "seats_taken")
-	bob.pay(kept.BookingID, "", goodCard).want(t, http.StatusCreated, "")
+	eventually(t, 10*time.Second, "the other node has found the new primary too", func() bool {
+		return bob.pay(kept.BookingID, "", goodCard).status == http.StatusCreated
+	})
 	agree()
 	for _, one := range []*house{h, quiet} {
 		one.balanced(context.WithoutCancel(ctx))

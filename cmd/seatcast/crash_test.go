@@ -114,7 +114,7 @@ func TestTheArbiterRefusesWhoHoldsASoldSeat(t *testing.T) {
 	h := newHouse(t, plan{})
 	watchers := twoHubs(t, h)
 	doomed := h.fated("die before mirror", onlyAPI)
-	other := h.node(desk, "SEATCAST_SANDBOX_WEBHOOK_URL="+doomed.url+"/v1/payments/webhook/"+sandbox.Name)
+	other := h.node(desk, "SEATCAST_GATE=off", "SEATCAST_SANDBOX_WEBHOOK_URL="+doomed.url+"/v1/payments/webhook/"+sandbox.Name)
 	seat := h.seats(1)[0]
 	ann, bob := h.shopper(doomed, "ann"), h.shopper(other, "bob")
 	a := ann.hold(h.event, "", seat).want(t, http.StatusCreated, "")
