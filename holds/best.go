@@ -33,7 +33,7 @@ var errContended = errors.New("holds: every choice was taken by somebody else")
 // errContended.
 func (a *API) best(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w seatmap.Wish) (b seatmap.Basket, fresh bool, err error) {
 	defer func() { a.store.metrics.came("best", err) }()
-	if r.Hash, err = hash(r, &w); err != nil {
+	if r.Hash, err = digest(r, &w); err != nil {
 		return b, false, err
 	}
 	b, fresh, err = a.win(ctx, sale, r, w)

@@ -49,7 +49,7 @@ func (a *API) chosen(ctx context.Context, sale *seatmap.Sale, r TakeRequest) (b 
 	if err := r.price(sale); err != nil {
 		return b, false, err
 	}
-	if r.Hash, err = hash(r, nil); err != nil {
+	if r.Hash, err = digest(r, nil); err != nil {
 		return b, false, err
 	}
 	return a.store.take(ctx, r)

@@ -9,8 +9,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -24,7 +26,7 @@ import (
 type API struct {
 	store  *Store
 	sales  seatmap.Sales
-	key    []byte
+	macs   sync.Pool // of HMACs with the key: making one costs as much as using it
 	gate   *Gate    // nil: Redis is asked for every request
 	maps   Maps     // nil: Redis is asked for every map
 	pays   Payments // nil: the seal of a basket alone says that it is being paid for
@@ -35,7 +37,7 @@ type API struct {
 // tokens of baskets are derived with it, so that a repeat on another node
 // finds the basket of the first.
 func NewAPI(store *Store, sales seatmap.Sales, key []byte) *API {
-	return &API{store: store, sales: sales, key: key}
+	return &API{store: store, sales: sales, macs: sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
 }
 
 // With has maps looked at in memory, and p asked before seats are swapped.
@@ -195,7 +197,9 @@ func answer(c echo.Context, status int, sale *seatmap.Sale, g granted) error {
 // make the same one for the same three; lengths keep one field from running
 // into the next.
 func (a *API) token(user, event, key string) string {
-	mac := hmac.New(sha256.New, a.key)
+	mac := a.macs.Get().(hash.Hash)
+	defer a.macs.Put(mac)
+	mac.Reset()
 	for _, field := range []string{user, event, key} {
 		mac.Write(binary.AppendUvarint(nil, uint64(len(field))))
 		mac.Write([]byte(field))
@@ -216,7 +220,9 @@ func full(area string) *web.Problem {
 }
 
 func seatsTaken(extra map[string]any) *web.Problem {
-	return conflict("seats_taken", "somebody has these seats; nothing was taken", extra)
+	p := conflict("seats_taken", "somebody has these seats; nothing was taken", extra)
+	p.Common = true
+	return p
 }
 
 // tooFew tells how much of what is wished is left.

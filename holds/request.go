@@ -132,10 +132,10 @@ func (b takeBody) places(sale *seatmap.Sale) (map[string]int, error) {
 	return places, nil
 }
 
-// hash tells whether two requests ask for the same: the order of seats, areas
+// digest tells whether two requests ask for the same: the order of seats, areas
 // and what is wished, and what they cost today, do not matter. A wish is the
 // same whichever seats it is given.
-func hash(r TakeRequest, wish *seatmap.Wish) (string, error) {
+func digest(r TakeRequest, wish *seatmap.Wish) (string, error) {
 	if wish != nil {
 		sorted := *wish
 		sorted.Categories, sorted.Sections = slices.Sorted(slices.Values(wish.Categories)), slices.Sorted(slices.Values(wish.Sections))

@@ -2,6 +2,7 @@ package web
 
 import (
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -42,7 +43,8 @@ func plainID(s string) bool {
 }
 
 // accessLog writes one line a request, when it has been answered. A stream is
-// logged when it ends.
+// logged when it ends. What machines ask for all the time, and answers that are
+// one of thousands a second, are lines of level debug.
 func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
@@ -51,11 +53,13 @@ func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 			if err != nil {
 				c.Error(err) // answer now, so that the status logged is the one sent
 			}
-			level := slog.LevelInfo
-			if quiet(c.Path()) {
+			r, w, level := c.Request(), c.Response(), slog.LevelInfo
+			if quiet(c.Path()) || common(err) {
 				level = slog.LevelDebug
 			}
-			r, w := c.Request(), c.Response()
+			if !log.Enabled(r.Context(), level) {
+				return nil
+			}
 			log.LogAttrs(r.Context(), level, "request",
 				slog.String("id", w.Header().Get(echo.HeaderXRequestID)),
 				slog.String("method", r.Method),
@@ -73,6 +77,12 @@ func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 // quiet names the routes a machine asks for all the time.
 func quiet(route string) bool {
 	return route == "/healthz" || route == "/readyz" || route == "/metrics"
+}
+
+// common says that an answer is one of thousands a second.
+func common(err error) bool {
+	var p *Problem
+	return errors.As(err, &p) && p.Common
 }
 
 // secrets are query parameters that let their bearer in; a browser cannot send

@@ -26,6 +26,7 @@ type Problem struct {
 	Detail     string
 	RetryAfter time.Duration  // sent as Retry-After when above zero
 	Extra      map[string]any // further members, such as the seats that are gone
+	Common     bool           // one of thousands a second in a rush: counted, and logged at debug only
 }
 
 // Error makes a Problem an error.

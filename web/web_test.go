@@ -105,6 +105,27 @@ func TestAProblemIsAnsweredAndItsCauseIsLogged(t *testing.T) {
 	}
 }
 
+func TestARefusalThatIsCommonIsLoggedAtDebugOnly(t *testing.T) {
+	answer := func(level slog.Level, common bool) string {
+		log := new(bytes.Buffer)
+		e := web.New(web.Options{Log: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: level}))})
+		e.GET("/x", func(echo.Context) error {
+			return fmt.Errorf("seat 7: %w", &web.Problem{Status: 409, Code: "seats_taken", Common: common})
+		})
+		e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+		return log.String()
+	}
+	if l := answer(slog.LevelInfo, true); l != "" {
+		t.Errorf("a common refusal was logged: %s", l)
+	}
+	if l := answer(slog.LevelInfo, false); !strings.Contains(l, "status=409") {
+		t.Errorf("a refusal that is not common was not logged: %q", l)
+	}
+	if l := answer(slog.LevelDebug, true); !strings.Contains(l, "level=DEBUG msg=request") || !strings.Contains(l, "status=409") {
+		t.Errorf("at debug a common refusal was logged as %q", l)
+	}
+}
+
 func TestAClientThatLeavesIsNoErrorOfOurs(t *testing.T) {
 	log := new(bytes.Buffer)
 	e := web.New(web.Options{Log: slog.New(slog.NewTextHandler(log, nil))})
