@@ -20,7 +20,7 @@ type Chart struct {
 	Categories []Category `json:"categories"`       // what prices are set for
 	Sections   []Section  `json:"sections"`
 	Areas      []Area     `json:"areas,omitempty"` // general admission, sold by counter
-	Seats      int        `json:"seats"`           // size of the index space: highest I + 1
+	Seats      int        `json:"seats"`           // size of the index space: above every I; not every index has a seat
 }
 
 // Point is a place on the chart.
