@@ -124,19 +124,11 @@ func notOpen(sale *seatmap.Sale) error {
 
 // extend answers 200 with the booking and its new deadline.
 func (a *API) extend(c echo.Context) error {
-	user, err := web.User(c)
+	sale, token, user, err := a.booking(c)
 	if err != nil {
 		return err
 	}
-	event, token, ok := seatmap.ParseBookingID(c.Param("booking"))
-	if !ok {
-		return problem(nil, seatmap.ErrNoBasket)
-	}
-	sale, err := a.sale(c, event, "unknown_booking")
-	if err != nil {
-		return err
-	}
-	b, err := a.store.Extend(c.Request().Context(), event, token, user, sale.Terms.Hold, sale.Terms.Grace)
+	b, err := a.store.Extend(c.Request().Context(), sale.Event, token, user, sale.Terms.Hold, sale.Terms.Grace)
 	if err != nil {
 		return problem(sale, err)
 	}
@@ -146,15 +138,7 @@ func (a *API) extend(c echo.Context) error {
 // swap answers 200 with the booking and its new seats, and the same when it has
 // them already.
 func (a *API) swap(c echo.Context) error {
-	user, err := web.User(c)
-	if err != nil {
-		return err
-	}
-	event, token, ok := seatmap.ParseBookingID(c.Param("booking"))
-	if !ok {
-		return problem(nil, seatmap.ErrNoBasket)
-	}
-	sale, err := a.sale(c, event, "unknown_booking")
+	sale, token, user, err := a.booking(c)
 	if err != nil {
 		return err
 	}
@@ -167,6 +151,19 @@ func (a *API) swap(c echo.Context) error {
 		return err
 	}
 	return answer(c, http.StatusOK, sale, g)
+}
+
+// booking is the one a call names, the sale it is of, and who calls.
+func (a *API) booking(c echo.Context) (sale *seatmap.Sale, token, user string, err error) {
+	if user, err = web.User(c); err != nil {
+		return nil, "", "", err
+	}
+	event, token, ok := seatmap.ParseBookingID(c.Param("booking"))
+	if !ok {
+		return nil, "", "", problem(nil, seatmap.ErrNoBasket)
+	}
+	sale, err = a.sale(c, event, "unknown_booking")
+	return sale, token, user, err
 }
 
 func (a *API) sale(c echo.Context, event, unknown string) (*seatmap.Sale, error) {
