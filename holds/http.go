@@ -27,9 +27,9 @@ type API struct {
 	store  *Store
 	sales  seatmap.Sales
 	macs   sync.Pool // of HMACs with the key: making one costs as much as using it
-	gate   *Gate    // nil: Redis is asked for every request
-	maps   Maps     // nil: Redis is asked for every map
-	pays   Payments // nil: the seal of a basket alone says that it is being paid for
+	gate   *Gate     // nil: Redis is asked for every request
+	maps   Maps      // nil: Redis is asked for every map
+	pays   Payments  // nil: the seal of a basket alone says that it is being paid for
 	nearby nearby
 }
 
