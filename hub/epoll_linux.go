@@ -70,8 +70,11 @@ func (e *epoll) wait(hear func([]event)) error {
 	err = raw.Read(func(fd uintptr) bool {
 		for {
 			n, err := unix.EpollWait(int(fd), buf[:], 0)
+			if errors.Is(err, unix.EINTR) {
+				continue // what there is would not be told again
+			}
 			if n <= 0 {
-				return err != nil && !errors.Is(err, unix.EINTR)
+				return err != nil
 			}
 			hear(eventsOf(buf[:n]))
 		}

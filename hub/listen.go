@@ -23,6 +23,7 @@ type listener struct {
 	limit   *rate.Limiter // nil: none
 	bytes   *rate.Limiter // nil: none
 	bad     int
+	unread  int // answers to pings since the client does not read
 }
 
 // messageLimit allows a burst of three seconds, as when a page that watches
@@ -92,11 +93,24 @@ func (l *listener) within() bool {
 	return false
 }
 
-// pinged reports whether a ping is answered. It counts as a message: its
-// answer is kept for a client that does not read.
+// pinged reports whether a ping is answered. It counts as a message, and from a
+// client that does not read as a question: the answer is kept for it.
 func (l *listener) pinged() bool {
 	l.out.unheard.Store(0)
-	return l.within()
+	return l.within() && l.keeps()
+}
+
+// keeps reports whether one more answer is kept, and stops who reads too few.
+func (l *listener) keeps() bool {
+	if _, yes := l.out.stuck(); !yes {
+		l.unread = 0
+		return true
+	}
+	if l.unread++; l.unread <= maxAsked {
+		return true
+	}
+	l.session.tooMany("asks")
+	return false
 }
 
 // message is what a client may say.

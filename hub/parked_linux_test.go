@@ -37,6 +37,23 @@ func TestAReaderThatTakesALittleIsNotClosed(t *testing.T) {
 	}
 }
 
+// One who takes a little again and again is never late, and could have more kept
+// for it all its life.
+func TestAClientThatPingsWithoutReadingIsClosed(t *testing.T) {
+	src := &truth{n: 1}
+	n := serve(t, hub.Options{Source: src, Limits: hub.Limits{Messages: -1}})
+	c := n.viewed(view{transport: "ws", window: 4 << 10})
+	c.expect("hello", "snapshot#1")
+	src.big(n, 512<<10)
+	eventually(t, "it is behind", func() bool { return n.metric("hub_sessions_behind") == 1 })
+	c.write(strings.Repeat(masked(0x89, "kept"), 200))
+	eventually(t, "it is closed", func() bool { return n.metric("hub_closes_total", "too_many_asks") == 1 })
+	if got := n.metric("hub_refused_total", "asks"); got != 1 {
+		t.Errorf("200 pings were sent, and %v times it was one too many: want once", got)
+	}
+	n.forgotten()
+}
+
 // descriptors is how many this process has open.
 func descriptors(t *testing.T) int {
 	t.Helper()
