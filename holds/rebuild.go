@@ -48,6 +48,17 @@ func (s *Store) Rebuild(ctx context.Context, event string, position int64) (err 
 	})
 }
 
+// Reset is Rebuild of an event as it stands: for when what Postgres says of it
+// has changed as a whole. Whoever asks for what has changed since takes the
+// whole map.
+func (s *Store) Reset(ctx context.Context, event string) error {
+	last, _, err := s.numbers(ctx, event)
+	if err != nil {
+		return err
+	}
+	return s.Rebuild(ctx, event, last)
+}
+
 // rebuilt says whether an event is warm and was reset above position.
 func (s *Store) rebuilt(ctx context.Context, event string, position int64) (bool, error) {
 	last, reset, err := s.numbers(ctx, event)
