@@ -76,7 +76,7 @@ func TestArbiterRefusesTheSecondOfTwoAuthorisedBookingsOfASeat(t *testing.T) {
 
 func TestArbiterRefusesASeatThatWasClosed(t *testing.T) {
 	h := setup(t)
-	h.exec(`UPDATE seats SET status = 'unavailable' WHERE i = 2`)
+	h.exec(`UPDATE seats SET off_sale = true, status = 'unavailable' WHERE i = 2`)
 	r := h.pay(h.hold("ada", []int{1, 2}, 0), "ada", sandbox.CardApprove)
 	if r.Code != "seats_lost" || string(r.Seats) != `["A-2"]` {
 		t.Fatalf("payment: %+v %s", r, r.Seats)

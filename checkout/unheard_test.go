@@ -21,7 +21,7 @@ func TestTheOtherCardIsGivenBackThoughItsWebhookIsLost(t *testing.T) {
 	}{"Sold": {1, "sold"}, "Lost": {2, "lost"}} {
 		t.Run(name, func(t *testing.T) {
 			h := setup(t)
-			h.exec(`UPDATE seats SET status = 'unavailable' WHERE i = 2`)
+			h.exec(`UPDATE seats SET off_sale = true, status = 'unavailable' WHERE i = 2`)
 			id := h.hold("ada", []int{c.seat}, 0)
 			h.pay(id, "ada", sandbox.CardLost)
 			h.pay(id, "ada", sandbox.CardApprove)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// remembered knows the users of tokens verified before, by the hash of the
+// remembered knows the bearers of tokens verified before, by the hash of the
 // token. It is bounded: entries live in two generations of half the bound
 // each; when the young one is full it becomes the old one, and what the old
 // one held and nobody used since is forgotten.
@@ -18,8 +18,14 @@ type remembered struct {
 }
 
 type session struct {
-	user string
+	bearer
 	ends time.Time
+}
+
+// bearer is what a token says of who sends it.
+type bearer struct {
+	user     string
+	operator bool
 }
 
 func newRemembered(most int) *remembered {
@@ -31,34 +37,34 @@ func hashOf(token string) [sha256.Size]byte {
 	return sha256.Sum256(append(make([]byte, 0, 1024), token...))
 }
 
-// user returns whom token is known to speak for at now.
-func (r *remembered) user(token string, now time.Time) (string, bool) {
+// bearer returns whom token is known to speak for at now.
+func (r *remembered) bearer(token string, now time.Time) (bearer, bool) {
 	key := hashOf(token)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s, ok := r.young[key]
 	if !ok {
 		if s, ok = r.old[key]; !ok {
-			return "", false
+			return bearer{}, false
 		}
 		delete(r.old, key)
 		r.addLocked(key, s)
 	}
 	if !now.Before(s.ends) {
 		delete(r.young, key)
-		return "", false
+		return bearer{}, false
 	}
-	return s.user, true
+	return s.bearer, true
 }
 
-// put remembers token as user's until it ends.
-func (r *remembered) put(token, user string, ends, now time.Time) {
+// put remembers token as b's until it ends.
+func (r *remembered) put(token string, b bearer, ends, now time.Time) {
 	if !now.Before(ends) {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.addLocked(hashOf(token), session{user, ends})
+	r.addLocked(hashOf(token), session{b, ends})
 }
 
 func (r *remembered) addLocked(key [sha256.Size]byte, s session) {

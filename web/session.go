@@ -32,7 +32,7 @@ type SessionOptions struct {
 	Key      *Key   // or: a key of our own, which can mint too
 	Issuer   string // what iss must be; empty with Key: not looked at
 	Audience string // what aud must hold; empty with Key: not looked at
-	Claims   string // claim map; empty: "user=sub"
+	Claims   string // claim map, see ParseClaims; empty: "user=sub"
 
 	Log        *slog.Logger          // nil: slog.Default()
 	Registerer prometheus.Registerer // nil: metrics are kept and not shown
@@ -51,7 +51,7 @@ type Sessions struct {
 	keys   jwt.Keyfunc
 	ready  func(ctx context.Context) error // there are keys to verify with
 	o      SessionOptions
-	claim  string // the claim that names the user
+	claims Claims
 	seen   *remembered
 	counts tokenCounts
 }
@@ -83,11 +83,11 @@ func OpenSessions(ctx context.Context, o SessionOptions) (*Sessions, error) {
 	if o.Log == nil {
 		o.Log = slog.Default()
 	}
-	claim, err := ParseClaims(o.Claims)
+	claims, err := ParseClaims(o.Claims)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sessions{o: o, claim: claim, seen: newRemembered(rememberMost), counts: newTokenCounts(o.Registerer)}
+	s := &Sessions{o: o, claims: claims, seen: newRemembered(rememberMost), counts: newTokenCounts(o.Registerer)}
 	switch {
 	case (o.JWKSURL == "") == (o.Key == nil):
 		return nil, errors.New("web: sessions need either a JWKS URL or a local key")
@@ -121,19 +121,6 @@ func (o *SessionOptions) parser(methods ...string) *jwt.Parser {
 	return jwt.NewParser(opts...)
 }
 
-// ParseClaims reads a claim map, such as "user=sub", and returns the claim that
-// names the account. An empty map is user=sub.
-func ParseClaims(claims string) (string, error) {
-	if claims == "" {
-		return "sub", nil
-	}
-	ours, theirs, ok := strings.Cut(claims, "=")
-	if !ok || ours != "user" || theirs == "" || strings.ContainsAny(theirs, ",= ") {
-		return "", fmt.Errorf("web: claim map %q: write user=<name of the claim>", claims)
-	}
-	return theirs, nil
-}
-
 // Ready is a check for Health: it fails while there is no key to verify with.
 func (s *Sessions) Ready(ctx context.Context) error { return s.ready(ctx) }
 
@@ -141,23 +128,29 @@ func (s *Sessions) Ready(ctx context.Context) error { return s.ready(ctx) }
 // token_expired or token_invalid, or 503 store_unavailable while the login's
 // keys have never been reached.
 func (s *Sessions) Verify(token string) (string, error) {
+	b, err := s.bearer(token)
+	return b.user, err
+}
+
+// bearer is what Verify returns and what else token says of its bearer.
+func (s *Sessions) bearer(token string) (bearer, error) {
 	if len(token) > tokenLimit {
 		s.counts.refused.Inc()
-		return "", invalid("the session token is too long")
+		return bearer{}, invalid("the session token is too long")
 	}
 	now := s.o.Now()
-	if user, ok := s.seen.user(token, now); ok {
+	if b, ok := s.seen.bearer(token, now); ok {
 		s.counts.remembered.Inc()
-		return user, nil
+		return b, nil
 	}
-	user, ends, err := s.verify(token)
+	b, ends, err := s.verify(token)
 	if err != nil {
 		s.counts.refused.Inc()
-		return "", err
+		return bearer{}, err
 	}
 	s.counts.verified.Inc()
-	s.seen.put(token, user, earlier(ends, now.Add(rememberFor)), now)
-	return user, nil
+	s.seen.put(token, b, earlier(ends, now.Add(rememberFor)), now)
+	return b, nil
 }
 
 func earlier(a, b time.Time) time.Time {
@@ -168,20 +161,20 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // verify reads a token that is not remembered: whose it is, and until when.
-func (s *Sessions) verify(token string) (user string, ends time.Time, err error) {
+func (s *Sessions) verify(token string) (b bearer, ends time.Time, err error) {
 	claims := jwt.MapClaims{}
 	if _, err := s.parser.ParseWithClaims(token, claims, s.keys); err != nil {
-		return "", ends, s.refusal(err)
+		return b, ends, s.refusal(err)
 	}
-	user, ok := claims[s.claim].(string)
+	user, ok := claims[s.claims.User].(string)
 	if !ok || user == "" || len(user) > userLimit || strings.ContainsFunc(user, unicode.IsControl) {
-		return "", ends, invalid("the session token has no usable claim " + s.claim)
+		return b, ends, invalid("the session token has no usable claim " + s.claims.User)
 	}
 	exp, err := claims.GetExpirationTime()
 	if err != nil {
-		return "", ends, invalid("the session token has no usable exp")
+		return b, ends, invalid("the session token has no usable exp")
 	}
-	return user, exp.Add(leeway), nil
+	return bearer{user, s.claims.operator(claims)}, exp.Add(leeway), nil
 }
 
 func invalid(detail string) *Problem {
@@ -216,11 +209,14 @@ func (s *Sessions) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return invalid("send the session token as Authorization: Bearer <token>")
 		}
-		user, err := s.Verify(strings.TrimSpace(token))
+		b, err := s.bearer(strings.TrimSpace(token))
 		if err != nil {
 			return err
 		}
-		c.Set(userKey, user)
+		c.Set(userKey, b.user)
+		if b.operator {
+			c.Set(operatorKey, true)
+		}
 		return next(c)
 	}
 }
@@ -228,29 +224,44 @@ func (s *Sessions) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 // API is the group /v1 of e, whose every request goes through Middleware. It is
 // no middleware of the group: with one echo answers a wrong method with 404.
 func (s *Sessions) API(e *echo.Echo) *echo.Group {
+	s.guard(e, nil)
+	return e.Group("/v1")
+}
+
+// guard puts Middleware before every request below /v1, and admin, if there is
+// one, behind it before every request below /v1/admin.
+func (s *Sessions) guard(e *echo.Echo, admin echo.MiddlewareFunc) {
 	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
 		checked := s.Middleware(next)
 		return func(c echo.Context) error {
-			if strings.HasPrefix(c.Request().URL.Path, "/v1/") {
+			switch path := c.Request().URL.Path; {
+			case admin != nil && (path == "/v1/admin" || strings.HasPrefix(path, "/v1/admin/")):
+				return s.Middleware(admin(next))(c)
+			case strings.HasPrefix(path, "/v1/"):
 				return checked(c)
 			}
 			return next(c)
 		}
 	})
-	return e.Group("/v1")
 }
 
-// Mint returns a token that Verify accepts as user's for ttl, or
-// ErrCannotMint.
-func (s *Sessions) Mint(user string, ttl time.Duration) (string, error) {
+// Mint returns a token that Verify accepts as user's for ttl, with the roles
+// named, or ErrCannotMint. Roles need a claim to be told in.
+func (s *Sessions) Mint(user string, ttl time.Duration, roles ...string) (string, error) {
 	if s.o.Key == nil {
 		return "", ErrCannotMint
 	}
 	if user == "" || len(user) > userLimit {
 		return "", fmt.Errorf("web: mint: a user is 1 to %d bytes", userLimit)
 	}
+	if len(roles) > 0 && s.claims.Roles == "" {
+		return "", fmt.Errorf("web: mint: the claim map %q names no claim for roles: write user=%s,roles=<name of the claim>", s.o.Claims, s.claims.User)
+	}
 	now := s.o.Now()
-	claims := jwt.MapClaims{s.claim: user, "iat": now.Unix(), "exp": now.Add(ttl).Unix(), "jti": rand.Text()}
+	claims := jwt.MapClaims{s.claims.User: user, "iat": now.Unix(), "exp": now.Add(ttl).Unix(), "jti": rand.Text()}
+	if len(roles) > 0 {
+		claims[s.claims.Roles] = roles
+	}
 	if s.o.Issuer != "" {
 		claims["iss"] = s.o.Issuer
 	}

@@ -266,8 +266,9 @@ type tokenCmd struct {
 	Key      string        `env:"SEATCAST_SESSION_KEY" required:"" placeholder:"KEY" help:"The local key the servers check with: hs256:… or ed25519:…"`
 	Issuer   string        `env:"SEATCAST_SESSION_ISSUER" help:"The iss the servers ask for."`
 	Audience string        `env:"SEATCAST_SESSION_AUDIENCE" help:"The aud the servers ask for."`
-	Claims   string        `env:"SEATCAST_SESSION_CLAIMS" default:"user=sub" help:"The servers' claim map: which claim names the account."`
+	Claims   string        `env:"SEATCAST_SESSION_CLAIMS" default:"user=sub" help:"The servers' claim map: which claim names the account, and which its roles."`
 	User     string        `required:"" help:"The account."`
+	Role     []string      `placeholder:"operator" help:"A role it has, such as operator, which opens /v1/admin; needs a claim map with roles=<claim>."`
 	TTL      time.Duration `default:"1h" help:"How long it is good for."`
 }
 
@@ -284,7 +285,7 @@ func (c tokenCmd) Run(ctx context.Context, s *streams) error {
 	if err != nil {
 		return err
 	}
-	token, err := sessions.Mint(c.User, c.TTL)
+	token, err := sessions.Mint(c.User, c.TTL, c.Role...)
 	if err != nil {
 		return err
 	}

@@ -308,7 +308,7 @@ func TestHelpIsThereForEveryCommand(t *testing.T) {
 		{"event open", []string{"<event>"}},
 		{"event close", []string{"<event>"}},
 		{"event list", []string{"--json"}},
-		{"token", []string{"--key", "--issuer", "--audience", "--claims", "--user", "--ttl", "$SEATCAST_SESSION_KEY", "$SEATCAST_SESSION_ISSUER",
+		{"token", []string{"--key", "--issuer", "--audience", "--claims", "--user", "--role", "--ttl", "$SEATCAST_SESSION_KEY", "$SEATCAST_SESSION_ISSUER",
 			"$SEATCAST_SESSION_AUDIENCE", "$SEATCAST_SESSION_CLAIMS"}},
 	} {
 		out, complaints, err := call(t, append(strings.Fields(tt.command), "--help")...)

@@ -34,7 +34,7 @@ type Config struct {
 	SessionKey string `env:"SESSION_KEY" secret:"yes" help:"a local key instead of a JWKS URL: hs256:<base64 of 32 bytes or more> or ed25519:<base64 of the seed>"`
 	Issuer     string `env:"SESSION_ISSUER" help:"iss a session token must carry"`
 	Audience   string `env:"SESSION_AUDIENCE" help:"aud a session token must carry"`
-	Claims     string `env:"SESSION_CLAIMS" envDefault:"user=sub" help:"claim map: which claim of your tokens is the account"`
+	Claims     string `env:"SESSION_CLAIMS" envDefault:"user=sub" help:"claim map: which claim of your tokens is the account and, as user=sub,roles=<claim>, which one lists roles: a JSON array of strings, or one string with spaces between; whose roles have operator may use /v1/admin"`
 
 	Sandbox           bool   `env:"SANDBOX" envDefault:"false" help:"offer the built-in payment provider that moves no money"`
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`

@@ -28,8 +28,11 @@ type demoCmd struct {
 }
 
 const (
-	demoLog  = "warn" // the terminal is for the one who tries it
-	maxCrowd = 5000
+	demoLog    = "warn" // the terminal is for the one who tries it
+	demoClaims = "user=sub,roles=roles"
+	// sessionKeyFile is beside the data, where the owner of the demo can read it.
+	sessionKeyFile = "session.key"
+	maxCrowd       = 5000
 )
 
 // Run starts everything privately and serves until ctx ends.
@@ -46,6 +49,7 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
+	d.Data = dir
 	// Before anything is started: an address in use is the commonest trouble.
 	ln, err := net.Listen("tcp", d.Addr)
 	if err != nil {
@@ -101,11 +105,11 @@ func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
 	}
 	cfg.Addr, cfg.Drain, cfg.LogLevel = d.Addr, 2*time.Second, demoLog
 	cfg.Postgres, cfg.Redis, cfg.NATS = stack.PostgresURL, stack.RedisURL, stack.NATSURL
-	cfg.Sandbox = true
+	cfg.Sandbox, cfg.Claims = true, demoClaims
 	for _, key := range []struct {
 		file string
 		into *string
-	}{{"server.key", &cfg.ServerKey}, {"session.key", &cfg.SessionKey}, {"sandbox.key", &cfg.SandboxSecret}} {
+	}{{"server.key", &cfg.ServerKey}, {sessionKeyFile, &cfg.SessionKey}, {"sandbox.key", &cfg.SandboxSecret}} {
 		kept, err := keptKey(filepath.Join(dir, key.file))
 		if err != nil {
 			return cfg, err
@@ -262,7 +266,9 @@ Try:
   curl -N %[1]s/v1/events/%[2]s/live      the live map as it is streamed
   curl %[1]s/v1/events/%[2]s              the event
   pay with card 4242424242424242 (approved) or 4000000000000002 (declined)
-`, base, d.Event)
+  seatcast token --claims %[3]s --key "$(cat '%[4]s')" --user me --role operator
+                                          a token for /v1/admin: send it as Authorization: Bearer <token>
+`, base, d.Event, demoClaims, filepath.Join(d.Data, sessionKeyFile))
 	if d.Crowd == 0 {
 		say(s.out, "  start with --crowd 200 to see it sell\n")
 	}

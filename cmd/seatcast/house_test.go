@@ -66,14 +66,14 @@ func newHouse(t testing.TB, p plan) *house {
 	h.env = []string{
 		"SEATCAST_ADDR=127.0.0.1:0", "SEATCAST_LOG_LEVEL=warn", "SEATCAST_DRAIN=2s",
 		"SEATCAST_POSTGRES_URL=" + h.pool.Config().ConnString(), "SEATCAST_REDIS_URL=" + p.redis, "SEATCAST_NATS_URL=" + devtest.NATSURL(t),
-		"SEATCAST_SERVER_KEY=" + testServerKey, "SEATCAST_SESSION_KEY=" + key,
+		"SEATCAST_SERVER_KEY=" + testServerKey, "SEATCAST_SESSION_KEY=" + key, "SEATCAST_SESSION_CLAIMS=" + demoClaims,
 		"SEATCAST_SANDBOX=true", "SEATCAST_SANDBOX_SECRET=a sandbox secret of the tests",
 	}
 	parsed, err := web.ParseKey(key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if h.sessions, err = web.OpenSessions(t.Context(), web.SessionOptions{Key: parsed}); err != nil {
+	if h.sessions, err = web.OpenSessions(t.Context(), web.SessionOptions{Key: parsed, Claims: demoClaims}); err != nil {
 		t.Fatal(err)
 	}
 	return h

@@ -22,6 +22,7 @@ import (
 	"seatcast/checkout/sandbox"
 	"seatcast/holds"
 	"seatcast/hub"
+	"seatcast/internal/audit"
 	"seatcast/seatmap/live"
 	"seatcast/web"
 )
@@ -130,7 +131,9 @@ type builder struct {
 
 func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	a := &app{log: b.log, drain: b.cfg.Drain, echo: web.New(web.Options{Log: b.log}), ready: newReadiness(b.st, sessions)}
-	v1 := sessions.API(a.echo)
+	trail := audit.New(b.st.pool)
+	b.reg.MustRegister(trail)
+	v1, admin := sessions.Groups(a.echo, trail)
 	shop := catalog.New(b.st.pool)
 	ledger, err := checkout.NewStore(b.st.pool)
 	if err != nil {
@@ -157,6 +160,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, nil) })
 		}
 		if b.cfg.has("api") {
+			trail.MountAdmin(admin)
 			b.buildBookings(a, v1, ledger, shop, store, feed)
 		}
 	}

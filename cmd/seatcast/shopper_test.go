@@ -23,9 +23,14 @@ type shopper struct {
 	token string
 }
 
-func (h *house) shopper(n *node, user string) shopper {
+func (h *house) shopper(n *node, user string) shopper { return h.with(n, user) }
+
+// operator is an account that may use the admin API.
+func (h *house) operator(n *node, user string) shopper { return h.with(n, user, "operator") }
+
+func (h *house) with(n *node, user string, roles ...string) shopper {
 	h.t.Helper()
-	token, err := h.sessions.Mint(user, time.Hour)
+	token, err := h.sessions.Mint(user, time.Hour, roles...)
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,0 +1,148 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+)
+
+const operatorKey = "seatcast.operator"
+
+// Trail is the record of what operators do. Nothing in it is ever changed.
+type Trail interface {
+	// Begin writes down a call that is about to be carried out and returns its
+	// number. After an error the call is not carried out.
+	Begin(ctx context.Context, call Call) (int64, error)
+	// End writes down how a call was answered: with what status, and with what
+	// code when it was a Problem.
+	End(ctx context.Context, call int64, status int, code string) error
+}
+
+// Call is one request of an operator.
+type Call struct {
+	ID       string // the request's, as in the log
+	Operator string // the account
+	From     string // the address
+	Method   string
+	Path     string // and query
+	Event    string // of the route; empty when it has none
+	Body     []byte
+}
+
+// trailWithin bounds what writing down a call may take.
+const trailWithin = 3 * time.Second
+
+// Groups are API and, for operators only, /v1/admin below it. An operator is
+// whose token has the role operator in the claim of the claim map; anybody else
+// is answered 403 not_operator, and 401 without a token.
+//
+// Each call of an operator is written down in trail before it is carried out,
+// and how it was answered afterwards. A call that cannot be written down is the
+// 503 Problem store_unavailable and is not carried out.
+func (s *Sessions) Groups(e *echo.Echo, trail Trail) (v1, admin *echo.Group) {
+	s.guard(e, func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			user, err := s.operator(c)
+			if err != nil {
+				return err
+			}
+			return recorded(c, trail, user, s.o.Log, next)
+		}
+	})
+	v1 = e.Group("/v1")
+	return v1, v1.Group("/admin")
+}
+
+// Operator returns the account of the operator who asks: a 401 Problem when
+// the request carries no session token, and a 403 when it is no operator's.
+func Operator(c echo.Context) (string, error) {
+	user, err := User(c)
+	if err != nil {
+		return "", err
+	}
+	if yes, _ := c.Get(operatorKey).(bool); !yes {
+		return "", notOperator("the session token does not name the role " + roleOperator)
+	}
+	return user, nil
+}
+
+// operator is Operator, with what an installation without roles has to do.
+func (s *Sessions) operator(c echo.Context) (string, error) {
+	user, err := Operator(c)
+	if err == nil || s.claims.Roles != "" {
+		return user, err
+	}
+	if _, nobody := User(c); nobody != nil {
+		return "", nobody
+	}
+	return "", notOperator("nobody is an operator here: say with SEATCAST_SESSION_CLAIMS which claim of a token lists roles, such as user=" +
+		s.claims.User + ",roles=<name of the claim>; the role is " + roleOperator)
+}
+
+func notOperator(detail string) *Problem {
+	return &Problem{Status: http.StatusForbidden, Code: "not_operator", Detail: detail}
+}
+
+// AsOperator is middleware that gives every request the same account, an
+// operator's.
+func AsOperator(user string) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			c.Set(userKey, user)
+			c.Set(operatorKey, true)
+			return next(c)
+		}
+	}
+}
+
+// recorded carries out a call between the two entries of the trail.
+func recorded(c echo.Context, trail Trail, operator string, log *slog.Logger, next echo.HandlerFunc) error {
+	r := c.Request()
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return err // over the body limit, or cut short
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	number, err := begin(r.Context(), trail, Call{
+		ID: c.Response().Header().Get(echo.HeaderXRequestID), Operator: operator, From: c.RealIP(),
+		Method: r.Method, Path: r.URL.RequestURI(), Event: c.Param("event"), Body: body,
+	})
+	if err != nil {
+		return fmt.Errorf("%w: %w", unrecorded, err)
+	}
+	status, code := http.StatusInternalServerError, "internal" // unless it returns
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), trailWithin)
+		defer cancel()
+		if err := trail.End(ctx, number, status, code); err != nil {
+			log.ErrorContext(ctx, "outcome of an operator's call not written down", "call", number, "status", status, "err", err)
+		}
+	}()
+	err = next(c)
+	status, code = outcome(c, err)
+	return err
+}
+
+func begin(ctx context.Context, trail Trail, call Call) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, trailWithin)
+	defer cancel()
+	return trail.Begin(ctx, call)
+}
+
+var unrecorded = &Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
+	Detail: "the call cannot be written down, so it was not carried out; try again", RetryAfter: time.Second}
+
+// outcome is how a handler has answered, or how its error will be.
+func outcome(c echo.Context, err error) (status int, code string) {
+	if err == nil || c.Response().Committed {
+		return c.Response().Status, ""
+	}
+	p := asProblem(err)
+	return p.Status, p.Code
+}
