@@ -54,4 +54,4 @@ many(drop, 'ZREM', held)
 many(late, 'ZADD', held)
 if #free == 0 then return {'done', '', #drop} end
 paint(map, free, all(#free, 0))
-return {'done', announce(seq, log, last, us, ms, list('released', free)), #drop}
+return {'done', announce(seq, log, last, us, ms, list('released', free) .. ',"why":"lapsed"'), #drop}

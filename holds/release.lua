@@ -43,4 +43,5 @@ many(free, 'ZREM', held) -- a rebuild indexes each by itself
 leave(user, old, ms, set(free))
 if #shownHeld == 0 then return {'done', ''} end
 paint(map, shownHeld, all(#shownHeld, 0))
-return {'done', announce(seq, log, last, us, ms, list('released', shownHeld))}
+return {'done', announce(seq, log, last, us, ms,
+  list('released', shownHeld) .. ',"why":"given_back","tag":"' .. string.sub(token, 1, 6) .. '"')}

@@ -44,4 +44,5 @@ many(free, 'ZREM', held)
 many(left, 'HSET', areas)
 if #changed == 0 and #left == 0 then return {'done', ''} end
 paint(map, changed, colours)
-return {'done', announce(seq, log, last, us, ms, list('released', released) .. list('reserved', reserved) .. places)}
+local why = #released > 0 and ',"why":"restored"' or ''
+return {'done', announce(seq, log, last, us, ms, list('released', released) .. why .. list('reserved', reserved) .. places)}

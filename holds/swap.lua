@@ -83,6 +83,7 @@ if dropped + added > 0 then
 end
 if #part == 0 then return {'held', '', redis.call('GET', basket)} end
 paint(map, part, colours)
-local change = list('reserved', come) .. list('released', free)
-if #come > 0 then change = change .. ',"until":' .. till .. ',"tag":"' .. string.sub(token, 1, 6) .. '"' end
+local change = list('reserved', come) .. list('released', free) .. ',"tag":"' .. string.sub(token, 1, 6) .. '"'
+if #come > 0 then change = change .. ',"until":' .. till end
+if #free > 0 then change = change .. ',"why":"swapped"' end
 return {'held', announce(seq, log, last, us, ms, change), redis.call('GET', basket)}

@@ -90,8 +90,20 @@ type Change struct {
 	Reset bool `json:"reset,omitempty"`
 
 	Until int64  `json:"until,omitempty"` // servers only: Unix milliseconds at which the reserved seats end by themselves
-	Tag   string `json:"tag,omitempty"`   // servers only: short tag of the holder of the reserved seats
+	Tag   string `json:"tag,omitempty"`   // servers only: short tag of the holder of the reserved seats, and of who gave the released ones back
+	Why   Why    `json:"why,omitempty"`   // servers only: why the released seats are; empty: not told
 }
+
+// Why says why seats of a change were released.
+type Why string
+
+// What releases seats.
+const (
+	GivenBack Why = "given_back" // with their basket: by its holder, or by checkout when the booking ended
+	Swapped   Why = "swapped"    // by their holder, for others or for none
+	Lapsed    Why = "lapsed"     // their hold ended by itself
+	Restored  Why = "restored"   // Postgres says that they are for sale again
+)
 
 // Apply writes the states of c into m.
 func (c *Change) Apply(m Map) { c.Each(m.Set) }
