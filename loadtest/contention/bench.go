@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -38,7 +37,7 @@ type bench struct {
 type results map[string][]figures
 
 // Run measures and prints. It returns an error when seatcast sold a seat twice.
-func Run(ctx context.Context, o Options) (err error) {
+func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -46,31 +45,15 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := b.cores(); err != nil {
 		return err
 	}
-	if b.dir, err = os.MkdirTemp("", "seatcast-loadtest-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if err := os.Chmod(b.dir, 0o755); err != nil { // Postgres runs as somebody else
-		return err
-	}
 	report.Say(o.Err, "starting private Redis, Postgres and NATS, and putting %d seats on sale\n", o.Seats)
 	hall := front.Hall(o.Seats)
-	b.house, err = peers.OpenHouse(ctx, peers.HouseOptions{Dir: b.dir, Program: o.Program, Chart: hall, Hold: o.Hold, Durable: o.Durable,
-		StoresOn: b.server, RedisTCP: true, NATSBy: o.Self, NoAPI: true})
-	if err != nil {
-		return unlessInterrupted(ctx, err)
-	}
-	defer func() { err = errors.Join(err, b.house.Close()) }()
 	b.seats = front.Tickets(hall)
-	return unlessInterrupted(ctx, b.run(ctx))
-}
-
-// unlessInterrupted is err, which says little when it comes of an interruption.
-func unlessInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted: everything was stopped")
-	}
-	return err
+	in := peers.HouseOptions{Program: o.Program, Chart: hall, Hold: o.Hold, Durable: o.Durable,
+		StoresOn: b.server, RedisTCP: true, NATSBy: o.Self, NoAPI: true}
+	return peers.InHouse(ctx, in, func(h *peers.House, dir string) error {
+		b.house, b.dir = h, dir
+		return b.run(ctx)
+	})
 }
 
 // cores gives the servers the first core and the buyers the others.

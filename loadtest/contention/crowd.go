@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"seatcast/loadtest/peers"
 )
 
 // crowd is buyers who ask for seats, each over a line of her own.
@@ -72,7 +74,8 @@ func (c crowd) run(ctx context.Context, start, end time.Time) (all tally, err er
 			return err
 		})
 	}
-	return all, g.Wait()
+	err = g.Wait() // before all is read
+	return all, err
 }
 
 // buy is one buyer's part.
@@ -89,7 +92,7 @@ func (c crowd) buy(ctx context.Context, l *line, buyer int32, count *atomic.Int6
 		if !due.Before(end) {
 			return t, nil
 		}
-		if err := sleep(ctx, time.Until(due)); err != nil {
+		if err := peers.Wait(ctx, time.Until(due)); err != nil {
 			return t, err
 		}
 		if err := l.fresh(ctx); err != nil {
@@ -132,16 +135,4 @@ func (t *tally) ask(l *line, c crowd, seat, buyer int32, due time.Time) error {
 	}
 	t.shots = append(t.shots, shot{seat: seat, held: a.status == 201, due: due.UnixNano(), sent: sent.UnixNano(), got: got.UnixNano()})
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"seatcast/loadtest/peers"
 )
 
 // figures are what a round has measured.
@@ -102,7 +104,7 @@ func (b *bench) silence(ctx context.Context, s *scene) (p span, err error) {
 	if p.from, err = b.meter(ctx, s); err != nil {
 		return p, err
 	}
-	if err := sleep(ctx, silentFor); err != nil {
+	if err := peers.Wait(ctx, silentFor); err != nil {
 		return p, err
 	}
 	p.to, err = b.meter(ctx, s)
@@ -128,13 +130,13 @@ func (b *bench) measure(ctx context.Context, s *scene, buyers *crowd, long time.
 		})
 	}
 	g.Go(func() (err error) {
-		if err = sleep(gctx, time.Until(from)); err != nil {
+		if err = peers.Wait(gctx, time.Until(from)); err != nil {
 			return err
 		}
 		if p.from, err = b.meter(gctx, s); err != nil {
 			return err
 		}
-		if err = sleep(gctx, time.Until(end)); err != nil {
+		if err = peers.Wait(gctx, time.Until(end)); err != nil {
 			return err
 		}
 		p.to, err = b.meter(gctx, s)

@@ -28,7 +28,7 @@ type bench struct {
 }
 
 // Run measures and prints. It returns an error when seatcast failed a check.
-func Run(ctx context.Context, o Options) (err error) {
+func Run(ctx context.Context, o Options) error {
 	if err := o.Validate(); err != nil {
 		return err
 	}
@@ -36,30 +36,14 @@ func Run(ctx context.Context, o Options) (err error) {
 	if err := b.cores(); err != nil {
 		return err
 	}
-	if b.dir, err = os.MkdirTemp("", "seatcast-loadtest-"); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(b.dir)) }()
-	if err := os.Chmod(b.dir, 0o755); err != nil { // Postgres runs as somebody else
-		return err
-	}
 	report.Say(o.Err, "starting private Redis, Postgres and NATS, and putting 60,000 seats on sale\n")
-	if b.house, err = peers.OpenHouse(ctx, peers.HouseOptions{Dir: b.dir, Program: o.Program}); err != nil {
-		return unlessInterrupted(ctx, err)
-	}
-	defer func() { err = errors.Join(err, b.house.Close()) }()
-	if b.changes, err = peers.NewChanges(b.house.Chart, o.size()); err != nil {
-		return err
-	}
-	return unlessInterrupted(ctx, b.measure(ctx))
-}
-
-// unlessInterrupted is err, which says little when it comes of an interruption.
-func unlessInterrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return errors.New("interrupted: everything was stopped")
-	}
-	return err
+	return peers.InHouse(ctx, peers.HouseOptions{Program: o.Program}, func(h *peers.House, dir string) (err error) {
+		b.house, b.dir = h, dir
+		if b.changes, err = peers.NewChanges(h.Chart, o.size()); err != nil {
+			return err
+		}
+		return b.measure(ctx)
+	})
 }
 
 // measure runs the mode.

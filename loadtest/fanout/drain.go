@@ -73,7 +73,7 @@ func (p *pair) Pid() int { return p.next.Pid() }
 
 // leave tells the first node to stop and waits until everybody is at the second.
 func (b *bench) leave(ctx context.Context, r *reader.Reader, first, second *peers.Hub, d *drained) (err error) {
-	if err := sleep(ctx, 2*time.Second); err != nil {
+	if err := peers.Wait(ctx, 2*time.Second); err != nil {
 		return err
 	}
 	if err := r.Follow(ctx, second.Target()); err != nil {

@@ -130,14 +130,14 @@ func send(ctx context.Context, s peers.Server, first int, p reader.Plan, measure
 	for i, c := range p.Changes {
 		due := time.Unix(0, c.Due)
 		if i == warm {
-			if err := sleep(ctx, time.Until(due)-justBefore); err != nil {
+			if err := peers.Wait(ctx, time.Until(due)-justBefore); err != nil {
 				return err
 			}
 			if err := measure(); err != nil {
 				return err
 			}
 		}
-		if err := sleep(ctx, time.Until(due)); err != nil {
+		if err := peers.Wait(ctx, time.Until(due)); err != nil {
 			return err
 		}
 		if err := s.Publish(ctx, first+i); err != nil {
@@ -145,18 +145,6 @@ func send(ctx context.Context, s peers.Server, first int, p reader.Plan, measure
 		}
 	}
 	return nil
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // check returns what a server has done wrong, if anything.
@@ -203,7 +191,7 @@ func checkMaps(ctx context.Context, r *reader.Reader, hub *peers.Hub, sessions i
 			}
 			return fmt.Errorf("%d of %d sessions have not the true map: there are %d maps", sessions-right, sessions, len(finals))
 		}
-		if err := sleep(ctx, 100*time.Millisecond); err != nil {
+		if err := peers.Wait(ctx, 100*time.Millisecond); err != nil {
 			return err
 		}
 	}
@@ -218,7 +206,7 @@ func awaitClosed(ctx context.Context, s *scene, dead int) int {
 	closed := 0
 	for deadline := time.Now().Add(deadWithin); time.Now().Before(deadline) && closed < dead; {
 		now, err := proc.Of(s.server.Pid())
-		if err != nil || sleep(ctx, 250*time.Millisecond) != nil {
+		if err != nil || peers.Wait(ctx, 250*time.Millisecond) != nil {
 			break
 		}
 		closed = max(closed, min(s.rested.FDs-now.FDs, dead))

@@ -37,9 +37,8 @@ type House struct {
 	http    http.Client
 }
 
-// HouseOptions say where a house is made.
+// HouseOptions say how a house is made.
 type HouseOptions struct {
-	Dir     string // for its files; exists, and others may enter it
 	Program string // the seatcast binary; built from this module when empty
 
 	Chart    *seatmap.Chart // nil: a stadium of 60,000 seats
@@ -67,9 +66,10 @@ func (h *House) event(chart string, hold time.Duration) []string {
 		"--holds-per-user", "60000", "--holds-per-hour", "2000000000"}
 }
 
-// OpenHouse starts the stores, puts the event on sale and starts the api node.
-func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
-	h := &House{Chart: o.Chart, o: o, dir: o.Dir, program: o.Program}
+// openHouse starts the stores, puts the event on sale and starts the api node.
+// Its files are in dir, which others may enter.
+func openHouse(ctx context.Context, dir string, o HouseOptions) (_ *House, err error) {
+	h := &House{Chart: o.Chart, o: o, dir: dir, program: o.Program}
 	if h.Chart == nil {
 		h.Chart = seatmap.Stadium()
 	}
@@ -79,7 +79,7 @@ func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
 		}
 	}()
 	if h.program == "" {
-		h.program = filepath.Join(o.Dir, "seatcast")
+		h.program = filepath.Join(dir, "seatcast")
 		if out, err := exec.CommandContext(ctx, "go", "build", "-o", h.program, "seatcast/cmd/seatcast").CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build seatcast: %w\n%s", err, out)
 		}
@@ -90,7 +90,7 @@ func OpenHouse(ctx context.Context, o HouseOptions) (_ *House, err error) {
 	if err := h.sell(ctx); err != nil || o.NoAPI {
 		return h, err
 	}
-	if h.api, err = h.serve(ctx, "api", "api", o.Dir, nil); err != nil {
+	if h.api, err = h.serve(ctx, "api", "api", dir, nil); err != nil {
 		return nil, err
 	}
 	return h, nil

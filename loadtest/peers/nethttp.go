@@ -1,13 +1,11 @@
 package peers
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
@@ -17,16 +15,15 @@ import (
 	"seatcast/loadtest/reader"
 )
 
-func startNetHTTP(_ context.Context, s Setup) (Server, error) {
+func startNetHTTP(ctx context.Context, s Setup) (Server, error) {
 	child, err := proc.Start(proc.Command{Name: "nethttp", Path: s.Self, Args: []string{"nethttp"}, Dir: s.Dir, On: s.On, Out: true})
 	if err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReader(child.Out).ReadString('\n')
+	addr, err := FirstLine(ctx, child)
 	if err != nil {
-		return nil, child.Death()
+		return nil, err
 	}
-	addr := strings.TrimSpace(line)
 	p := &posted{child: child, changes: s.Changes, url: "http://" + addr + "/pub",
 		target: reader.Target{Addr: addr, Path: "/sse", WS: s.WS, Ready: reader.Head}}
 	if s.WS {

@@ -24,8 +24,8 @@ type Server interface {
 	Target() reader.Target
 	// Pid is the process whose usage counts, with its descendants.
 	Pid() int
-	// Numbered says that the number of change i is N(i); otherwise it is known
-	// by its seats.
+	// N is the number of change i; 0 where that is not known before, and the
+	// change by its seats.
 	N(i int) int64
 	// Publish has change i reach every reader. Changes are published in order,
 	// one at a time.

@@ -23,10 +23,8 @@ const statsDelay = 1500 * time.Millisecond
 // Asked reads what the stores have been asked. It takes a while, so that what
 // came before is counted.
 func (h *House) Asked(ctx context.Context) (q Queries, err error) {
-	select {
-	case <-ctx.Done():
-		return q, ctx.Err()
-	case <-time.After(statsDelay):
+	if err := Wait(ctx, statsDelay); err != nil {
+		return q, err
 	}
 	o, err := redis.ParseURL(h.redis.URL())
 	if err != nil {

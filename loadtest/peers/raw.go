@@ -1,7 +1,6 @@
 package peers
 
 import (
-	"bufio"
 	"context"
 	_ "embed"
 	"encoding/binary"
@@ -10,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"seatcast/loadtest/proc"
 	"seatcast/loadtest/reader"
@@ -50,9 +48,9 @@ func startRaw(ctx context.Context, s Setup) (Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	line, err := bufio.NewReader(r.child.Out).ReadString('\n')
+	line, err := FirstLine(ctx, r.child)
 	if err == nil {
-		r.port, err = strconv.Atoi(strings.TrimSpace(line))
+		r.port, err = strconv.Atoi(line)
 	}
 	if err != nil {
 		r.child.Kill()

@@ -92,12 +92,12 @@ func newServer(o Options, k keeper) *echo.Echo {
 
 // refusal has the members of a problem in the order they are written in.
 type refusal struct {
+	Type   string   `json:"type"`
+	Title  string   `json:"title"`
+	Status int      `json:"status"`
 	Code   string   `json:"code"`
 	Detail string   `json:"detail"`
 	Seats  []string `json:"seats"`
-	Status int      `json:"status"`
-	Title  string   `json:"title"`
-	Type   string   `json:"type"`
 }
 
 func (s *server) take(c echo.Context) error {
@@ -132,8 +132,8 @@ func (s *server) take(c echo.Context) error {
 func refuse(c echo.Context, seats []string) error {
 	c.Response().Header().Set(echo.HeaderContentType, "application/problem+json")
 	c.Response().WriteHeader(http.StatusConflict)
-	return json.NewEncoder(c.Response()).Encode(refusal{"seats_taken", "somebody has these seats; nothing was taken", seats,
-		http.StatusConflict, http.StatusText(http.StatusConflict), "about:blank"})
+	return json.NewEncoder(c.Response()).Encode(refusal{"about:blank", http.StatusText(http.StatusConflict), http.StatusConflict,
+		"seats_taken", "somebody has these seats; nothing was taken", seats})
 }
 
 func (s *server) granted(c echo.Context, seat seatmap.QuotedSeat, until time.Time) error {

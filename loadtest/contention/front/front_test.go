@@ -141,7 +141,7 @@ func TestAFrontAnswersAsSeatcastDoes(t *testing.T) {
 	h := newServer(o, k)
 	token := mint(t, "ann")
 	no := ask(t, h, token, `{"ticketIds":["hall1-1-1"]}`)
-	const refused = `{"code":"seats_taken","detail":"somebody has these seats; nothing was taken","seats":["hall1-1-1"],"status":409,"title":"Conflict","type":"about:blank"}` + "\n"
+	const refused = `{"type":"about:blank","title":"Conflict","status":409,"code":"seats_taken","detail":"somebody has these seats; nothing was taken","seats":["hall1-1-1"]}` + "\n"
 	if no.Code != http.StatusConflict || no.Body.String() != refused || no.Header().Get("Content-Type") != "application/problem+json" {
 		t.Errorf("%d %q %q", no.Code, no.Header().Get("Content-Type"), no.Body)
 	}
