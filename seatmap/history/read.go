@@ -1,0 +1,125 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// entryColumns are what scanEntry reads.
+const entryColumns = `i, n, at, what, seen, coalesce(until, 'epoch'), coalesce(holder, '')`
+
+func scanEntry(row pgx.CollectableRow) (e Entry, err error) {
+	err = row.Scan(&e.Seat, &e.N, &e.At, &e.What, &e.Seen, &e.Until, &e.Holder)
+	if e.Until.Unix() == 0 {
+		e.Until = time.Time{}
+	}
+	return e, err
+}
+
+// position returns how far an event is recorded; its N is 0 when it is not.
+func (b *Book) position(ctx context.Context, event string) (p Position, err error) {
+	err = b.pool.QueryRow(ctx, `SELECT n, at FROM seat_log_positions WHERE event_id = $1 AND n > 0`, event).Scan(&p.N, &p.At)
+	if errors.Is(err, pgx.ErrNoRows) {
+		return Position{}, nil
+	}
+	return p, said("how far "+event+" is recorded", err)
+}
+
+// before returns so many entries of a seat, the newest below number n first.
+func (b *Book) before(ctx context.Context, event string, seat int, n int64, limit int) ([]Entry, error) {
+	return b.entries(ctx, `SELECT `+entryColumns+` FROM seat_log WHERE event_id = $1 AND i = $2 AND n < $3 ORDER BY n DESC LIMIT $4`,
+		event, seat, n, limit)
+}
+
+// at returns the entry that made a seat what it was at a moment, or none.
+func (b *Book) at(ctx context.Context, event string, seat int, moment time.Time) ([]Entry, error) {
+	return b.entries(ctx, `SELECT `+entryColumns+` FROM seat_log WHERE event_id = $1 AND i = $2 AND at <= $3 ORDER BY n DESC LIMIT 1`,
+		event, seat, moment)
+}
+
+func (b *Book) entries(ctx context.Context, sql string, args ...any) ([]Entry, error) {
+	rows, err := b.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, said("read the seat log", err)
+	}
+	all, err := pgx.CollectRows(rows, scanEntry)
+	return all, said("read the seat log", err)
+}
+
+const gapColumns = `from_n, coalesce(from_at, 'epoch'), to_n, to_at, reason`
+
+func scanGap(row pgx.CollectableRow) (g Gap, err error) {
+	return g, row.Scan(&g.From.N, &g.From.At, &g.To.N, &g.To.At, &g.Reason)
+}
+
+// gapsBetween returns the gaps of an event that reach into what lies between two
+// numbers, the newest first.
+func (b *Book) gapsBetween(ctx context.Context, event string, above, below int64) ([]Gap, error) {
+	return b.gaps(ctx, `SELECT `+gapColumns+` FROM seat_log_gaps WHERE event_id = $1 AND to_n >= $2 AND from_n < $3 ORDER BY to_n DESC LIMIT 200`,
+		event, above, below)
+}
+
+// gapsAt returns the gaps of an event in which a moment lies. One begins with its
+// last change before it: what came next is not known.
+func (b *Book) gapsAt(ctx context.Context, event string, moment time.Time) ([]Gap, error) {
+	return b.gaps(ctx, `SELECT `+gapColumns+` FROM seat_log_gaps WHERE event_id = $1
+		AND (from_at IS NULL OR least(from_at, to_at) <= $2) AND greatest(from_at, to_at) > $2 ORDER BY to_n DESC LIMIT 200`, event, moment)
+}
+
+func (b *Book) gaps(ctx context.Context, sql string, args ...any) ([]Gap, error) {
+	rows, err := b.pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, said("read the gaps of the seat log", err)
+	}
+	all, err := pgx.CollectRows(rows, scanGap)
+	return all, said("read the gaps of the seat log", err)
+}
+
+// sale is one ticket a seat has had, and what was paid for it.
+type sale struct {
+	Ticket, TicketState string
+	Issued              time.Time
+	Price               int64 // minor units
+	Currency            string
+	Booking, User       string
+	BookingState        string
+	Amount              int64  // of the whole booking, minor units
+	Reason              string // why the booking was lost
+	Attempt, Payment    string // the last try at paying it, and where it stands; empty: none
+	Provider            string
+}
+
+// sales returns the tickets of a seat, the newest first.
+func (b *Book) sales(ctx context.Context, event string, seat int) ([]sale, error) {
+	rows, err := b.pool.Query(ctx, `
+		SELECT t.id, t.state, t.created_at, t.price, b.currency, b.id, b.user_id, b.state, b.amount, b.reason,
+			coalesce(a.id, ''), coalesce(a.state, ''), coalesce(a.provider, '')
+		FROM (SELECT * FROM tickets WHERE event_id = $1 AND i = $2 AND state = 'live'
+			UNION ALL SELECT * FROM tickets WHERE event_id = $1 AND i = $2 AND state = 'void') t
+		JOIN bookings b ON b.id = t.booking_id
+		LEFT JOIN LATERAL (SELECT id, state, provider FROM attempts WHERE booking_id = b.id ORDER BY created_at DESC, id DESC LIMIT 1) a ON true
+		ORDER BY t.created_at DESC LIMIT 200`, event, seat)
+	if err != nil {
+		return nil, said("read the tickets of a seat", err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[sale])
+	return all, said("read the tickets of a seat", err)
+}
+
+// accounts returns whose bookings these are; one without a row is absent.
+func (b *Book) accounts(ctx context.Context, bookings []string) (map[string]string, error) {
+	rows, err := b.pool.Query(ctx, `SELECT id, user_id FROM bookings WHERE id = ANY($1)`, bookings)
+	if err != nil {
+		return nil, said("read the accounts of bookings", err)
+	}
+	users := make(map[string]string)
+	var id, user string
+	_, err = pgx.ForEachRow(rows, []any{&id, &user}, func() error {
+		users[id] = user
+		return nil
+	})
+	return users, said("read the accounts of bookings", err)
+}
