@@ -81,11 +81,7 @@ func (f *follower) run(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case c := <-f.heard:
-			v, followed := f.take(ctx, c)
-			if v == applied {
-				f.confirm(c.at) // a change lost before it would have shown as a gap
-			}
-			f.o.Metrics.reordered.Add(float64(followed))
+			f.follow(ctx, c)
 		case s := <-f.seen:
 			f.judge(ctx, s)
 		case <-f.gap.C:
@@ -167,6 +163,16 @@ func (f *follower) begin(ctx context.Context) error {
 	return nil
 }
 
+// follow takes a change that was heard. One that was lost before it would have
+// shown as a gap; but a late one may be of a history that is lost by now.
+func (f *follower) follow(ctx context.Context, c heardChange) {
+	v, followed := f.take(ctx, c)
+	if v == applied {
+		f.passed(c.at)
+	}
+	f.o.Metrics.reordered.Add(float64(followed))
+}
+
 // take handles a change that was heard or read; followed counts those that had
 // come early and now followed it.
 func (f *follower) take(ctx context.Context, c heardChange) (v verdict, followed int) {
@@ -181,7 +187,7 @@ func (f *follower) take(ctx context.Context, c heardChange) (v verdict, followed
 	case early:
 		f.await("early")
 	case resets:
-		f.restart(ctx, c.N, "told")
+		f.restart(ctx, f.sale, c.N, "told")
 	case forked:
 		f.log.WarnContext(ctx, "fork: a change follows a number below mine", "n", c.N, "prev", c.Prev, "mine", mine)
 		f.rebuild(ctx, "fork")
@@ -221,20 +227,25 @@ func (f *follower) judge(ctx context.Context, s sighting) {
 	f.adoptSale(ctx, s.sale)
 }
 
-// adoptSale starts over when the event has another chart.
+// adoptSale starts over when the event has another chart. Until that is done
+// the follower stays with the one it has, and the next look tries again.
 func (f *follower) adoptSale(ctx context.Context, sale *seatmap.Sale) {
 	if sale == nil || sale == f.sale {
 		return
 	}
+	if sale.ChartSHA != f.sale.ChartSHA {
+		mine, _, _ := f.position()
+		f.restart(ctx, sale, mine, "chart")
+		return
+	}
 	f.mu.Lock()
-	another := sale.ChartSHA != f.sale.ChartSHA
+	defer f.mu.Unlock()
+	f.soldAsLocked(sale)
+}
+
+func (f *follower) soldAsLocked(sale *seatmap.Sale) {
 	f.sale, f.shown = sale, nil
 	f.p.heard.tags.last(sale)
-	n := f.p.N
-	f.mu.Unlock()
-	if another {
-		f.restart(ctx, n, "chart")
-	}
 }
 
 // repair closes a gap from the log, once waiting has not.
@@ -242,7 +253,7 @@ func (f *follower) repair(ctx context.Context) {
 	f.waiting = false
 	mine, _, _ := f.position()
 	if f.known <= mine && len(f.p.early) == 0 {
-		f.confirm(f.knownAt)
+		f.passed(f.knownAt)
 		return
 	}
 	asked := time.Now()
@@ -280,7 +291,7 @@ func (f *follower) replay(ctx context.Context, changes []seatmap.Change, asked t
 // two states is told as one delta.
 func (f *follower) jump(ctx context.Context) {
 	asked := time.Now()
-	s, err := f.read(ctx)
+	s, err := f.read(ctx, f.sale)
 	if err != nil {
 		f.log.WarnContext(ctx, "gap not repaired yet", "err", err)
 		return
@@ -308,13 +319,14 @@ func (f *follower) rebuild(ctx context.Context, why string) {
 		}
 		return
 	}
-	f.restart(ctx, mine+1, why)
+	f.restart(ctx, f.sale, mine+1, why)
 }
 
-// restart takes a snapshot of atLeast and has every watcher start over from it.
-func (f *follower) restart(ctx context.Context, atLeast int64, why string) {
+// restart takes a snapshot of atLeast, of the event as it is sold, and has every
+// watcher start over from it.
+func (f *follower) restart(ctx context.Context, sale *seatmap.Sale, atLeast int64, why string) {
 	asked := time.Now()
-	s, err := f.read(ctx)
+	s, err := f.read(ctx, sale)
 	if err == nil && s.N < atLeast {
 		err = fmt.Errorf("snapshot %d is below %d", s.N, atLeast)
 	}
@@ -327,7 +339,7 @@ func (f *follower) restart(ctx context.Context, atLeast int64, why string) {
 	f.mu.Lock()
 	f.p.restart(s)
 	f.era++
-	f.shown = nil
+	f.soldAsLocked(sale)
 	f.confirmLocked(asked)
 	f.mu.Unlock()
 	f.announce(why)
@@ -341,15 +353,15 @@ func (f *follower) announce(why string) {
 	f.to.Reset(f.topic, v.state.N, v.Snapshot())
 }
 
-func (f *follower) read(ctx context.Context) (State, error) {
+func (f *follower) read(ctx context.Context, sale *seatmap.Sale) (State, error) {
 	s, err := f.o.Maps.Read(ctx, f.event)
-	s.fit(f.sale.Chart.Seats)
+	s.fit(sale.Chart.Seats)
 	return s, err
 }
 
 // compare has the projection checked against a fresh snapshot.
 func (f *follower) compare(ctx context.Context) {
-	s, err := f.read(ctx)
+	s, err := f.read(ctx, f.sale)
 	if err != nil {
 		return // the next look at the numbers says so
 	}

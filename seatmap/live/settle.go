@@ -62,6 +62,13 @@ func (f *follower) since(n int64) (changes []seatmap.Change, mine int64, ok bool
 	return changes, f.p.N, ok
 }
 
+// chart is the SHA-256 of the chart that the projection is of.
+func (f *follower) chart() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sale.ChartSHA
+}
+
 // position is where the projection is; ok says that there is one.
 func (f *follower) position() (n int64, era int, ok bool) {
 	f.mu.Lock()
@@ -79,7 +86,8 @@ func (f *follower) view() *view {
 	return f.shown
 }
 
-// confirm notes that Redis was not past the projection at that time.
+// confirm notes that Redis was not past the projection at that time, and that it
+// has the same history.
 func (f *follower) confirm(at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,6 +96,18 @@ func (f *follower) confirm(at time.Time) {
 
 func (f *follower) confirmLocked(at time.Time) {
 	f.doubted = false
+	f.passedLocked(at)
+}
+
+// passed notes that nothing of the projection's history had been missed at that
+// time. Whether that is the history of Redis it does not say.
+func (f *follower) passed(at time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.passedLocked(at)
+}
+
+func (f *follower) passedLocked(at time.Time) {
 	if at.After(f.confirmed) {
 		f.confirmed = at
 	}
