@@ -36,6 +36,7 @@ var serial atomic.Int64
 // did, and exits. Call it from TestMain.
 func Main(m *testing.M, others ...func()) {
 	shared.main = true
+	hush()
 	code := m.Run()
 	for _, stop := range others {
 		stop()

@@ -6,9 +6,14 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"seatcast/internal/devstack"
 )
+
+// hush drops what go-redis prints of its own accord, as the program does: the
+// same errors come back from its calls.
+func hush() { logging.Disable() }
 
 // Redis is a client of the redis-server this binary shares: use keys of a fresh
 // Event and flush nothing. It is closed when the test ends.
