@@ -111,10 +111,8 @@ func createEvent(ctx context.Context, tx pgx.Tx, n *NewEvent, c *seatmap.Chart) 
 	for category, amount := range n.Prices {
 		prices = append(prices, []any{n.ID, category, amount})
 	}
-	var seats [][]any
-	c.Each(func(_ *seatmap.Section, _ *seatmap.Row, seat *seatmap.Seat) {
-		seats = append(seats, []any{n.ID, seat.I, seat.TicketID, seat.Category})
-	})
+	var seats []*seatmap.Seat
+	c.Each(func(_ *seatmap.Section, _ *seatmap.Row, seat *seatmap.Seat) { seats = append(seats, seat) })
 	var areas [][]any
 	for _, a := range c.Areas {
 		areas = append(areas, []any{n.ID, a.ID, a.Category, a.Capacity})
@@ -125,12 +123,27 @@ func createEvent(ctx context.Context, tx pgx.Tx, n *NewEvent, c *seatmap.Chart) 
 		rows    [][]any
 	}{
 		{"prices", []string{"event_id", "category", "amount"}, prices},
-		{"seats", []string{"event_id", "i", "ticket_id", "category"}, seats},
 		{"areas", []string{"event_id", "area", "category", "capacity"}, areas},
 	} {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{t.table}, t.columns, pgx.CopyFromRows(t.rows)); err != nil {
 			return fmt.Errorf("copy %d %s: %w", len(t.rows), t.table, err)
 		}
+	}
+	if err := insertSeats(ctx, tx, n.ID, seats); err != nil {
+		return err
+	}
+	_, err := tx.Exec(ctx, `INSERT INTO event_charts (event_id, version, chart_sha) VALUES ($1, 1, $2)`, n.ID, n.ChartSHA)
+	return err
+}
+
+// insertSeats puts new seats on sale.
+func insertSeats(ctx context.Context, tx pgx.Tx, event string, seats []*seatmap.Seat) error {
+	_, err := tx.CopyFrom(ctx, pgx.Identifier{"seats"}, []string{"event_id", "i", "ticket_id", "category"},
+		pgx.CopyFromSlice(len(seats), func(k int) ([]any, error) {
+			return []any{event, seats[k].I, seats[k].TicketID, seats[k].Category}, nil
+		}))
+	if err != nil {
+		return fmt.Errorf("copy %d seats: %w", len(seats), err)
 	}
 	return nil
 }

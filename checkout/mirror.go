@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -36,7 +37,7 @@ func (s *Store) underLock(ctx context.Context, event string, work func(context.C
 		if err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast:' || $1, 0))`, event); err != nil {
+		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, seatmap.LockName(event)); err != nil {
 			return err
 		}
 		return work(context.WithValue(ctx, lockedTx{event}, tx), tx)
@@ -134,18 +135,27 @@ func (d *due) nothing() bool {
 	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0
 }
 
+// tellMost is how many seats that open or close are told at once: a script
+// keeps every shopper of the event waiting.
+const tellMost = 2000
+
 // tell brings Redis to what is due. Every mark is absolute, so telling twice
 // is harmless.
 func (d *due) tell(ctx context.Context, holds Holds, event string) error {
-	if len(d.Free) > 0 {
-		if err := holds.Restore(ctx, event, seatmap.Marks{Seats: d.Free}); err != nil {
+	for part := range slices.Chunk(d.Free, tellMost) {
+		if err := holds.Restore(ctx, event, seatmap.Marks{Seats: part}); err != nil {
 			return err
 		}
 	}
-	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0 {
+	for part := range slices.Chunk(d.Closed, tellMost) {
+		if err := holds.Spend(ctx, event, seatmap.Marks{Closed: part}); err != nil {
+			return err
+		}
+	}
+	if len(d.Sold)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0 {
 		return nil
 	}
-	m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left, Bought: d.Bought}
+	m := seatmap.Marks{Seats: d.Sold, Areas: d.Left, Bought: d.Bought}
 	for _, id := range d.Bookings {
 		m.Baskets = append(m.Baskets, id[len(event)+1:])
 	}

@@ -23,6 +23,10 @@ type Delta struct {
 	Booked   []int          `json:"booked"`
 	Closed   []int          `json:"closed"`
 	Areas    map[string]int `json:"areas"`
+
+	// Chart is the SHA-256 of the chart in force, in the answer to a poll only:
+	// a stream that goes on under another chart begins with a reset.
+	Chart string `json:"chart,omitempty"`
 }
 
 // Hello opens every stream: the number the server is at, the chart in force

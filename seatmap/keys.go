@@ -42,3 +42,8 @@ func ResetKey(event string) string { return "reset:{" + event + "}" }
 // LogKey is a stream of the last two minutes' changes: entry N-0, field c, the
 // JSON of a Change.
 func LogKey(event string) string { return "log:{" + event + "}" }
+
+// LockName names the event's advisory lock in Postgres, as what
+// hashtextextended(…, 0) is told: whoever has it keeps Redis from being told of
+// the event's seats.
+func LockName(event string) string { return "seatcast:" + event }

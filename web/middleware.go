@@ -158,19 +158,25 @@ func recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
 
 var bodyLimit = middleware.BodyLimit(strconv.Itoa(BodyLimit))
 
-// limitBody bounds a body in bytes and in time. The deadline is the request's
-// own: one for the whole server would end a stream too.
-func limitBody(next echo.HandlerFunc) echo.HandlerFunc {
-	limited := bodyLimit(next) // for each request: echo puts its chain together anew
-	return func(c echo.Context) error {
-		size := c.Request().ContentLength
-		if size != 0 {
-			// A writer that knows no deadlines is a test's: it needs none.
-			_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
+// limitBody bounds a body in bytes, by route where that is in larger, and in
+// time. The deadline is the request's own: one for the whole server would end a
+// stream too.
+func limitBody(larger map[string]int64) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		limited := bodyLimit(next) // for each request: echo puts its chain together anew
+		return func(c echo.Context) error {
+			size, most := c.Request().ContentLength, int64(BodyLimit)
+			if size != 0 {
+				// A writer that knows no deadlines is a test's: it needs none.
+				_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
+			}
+			if n, is := larger[c.Path()]; is && size != 0 {
+				most, limited = n, middleware.BodyLimit(strconv.FormatInt(n, 10))(next)
+			}
+			if 0 <= size && size <= most { // net/http gives no more than was announced
+				return next(c)
+			}
+			return limited(c)
 		}
-		if 0 <= size && size <= BodyLimit { // net/http gives no more than was announced
-			return next(c)
-		}
-		return limited(c)
 	}
 }

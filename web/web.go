@@ -16,7 +16,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// BodyLimit is the most bytes a request body may have.
+// BodyLimit is the most bytes a request body may have, where nothing else is
+// said.
 const BodyLimit = 64 << 10
 
 // How long a client may take: nobody holds a connection by being slow. A
@@ -31,7 +32,8 @@ const (
 
 // Options of New. The zero value works.
 type Options struct {
-	Log *slog.Logger // nil: slog.Default()
+	Log    *slog.Logger     // nil: slog.Default()
+	Bodies map[string]int64 // routes whose bodies may have more bytes than BodyLimit, and how many
 }
 
 // New returns an echo that answers every error as a Problem, carries a request
@@ -54,6 +56,6 @@ func New(o Options) *echo.Echo {
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10
 	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	e.Use(requestID, accessLog(log), securityHeaders, recoverPanic, limitBody)
+	e.Use(requestID, accessLog(log), securityHeaders, recoverPanic, limitBody(o.Bodies))
 	return e
 }

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -309,5 +310,38 @@ func TestAStreamIsNotBuffered(t *testing.T) {
 	first := make([]byte, 6)
 	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first\n" {
 		t.Errorf("got %q, %v", first, err)
+	}
+}
+
+func TestARouteMayTakeLargerBodiesThanTheOthers(t *testing.T) {
+	e := web.New(web.Options{Log: slog.New(slog.DiscardHandler), Bodies: map[string]int64{"/large/:name": 2 * web.BodyLimit}})
+	read := func(c echo.Context) error {
+		body, err := io.ReadAll(c.Request().Body)
+		if err != nil {
+			return err
+		}
+		return c.String(http.StatusOK, strconv.Itoa(len(body)))
+	}
+	e.PUT("/large/:name", read)
+	e.PUT("/small", read)
+	for _, c := range []struct {
+		path      string
+		size      int
+		announced bool
+		want      int
+	}{
+		{"/small", web.BodyLimit, true, 200}, {"/small", web.BodyLimit + 1, true, 413}, {"/small", web.BodyLimit + 1, false, 413},
+		{"/large/x", 2 * web.BodyLimit, true, 200}, {"/large/x", 2 * web.BodyLimit, false, 200},
+		{"/large/x", 2*web.BodyLimit + 1, true, 413}, {"/large/x", 2*web.BodyLimit + 1, false, 413},
+	} {
+		req := httptest.NewRequest(http.MethodPut, c.path, strings.NewReader(strings.Repeat("x", c.size)))
+		if !c.announced {
+			req.ContentLength = -1
+		}
+		res := httptest.NewRecorder()
+		e.ServeHTTP(res, req)
+		if res.Code != c.want || c.want == 200 && res.Body.String() != strconv.Itoa(c.size) {
+			t.Errorf("%d bytes to %s, announced %v: %d %.40s", c.size, c.path, c.announced, res.Code, res.Body)
+		}
 	}
 }

@@ -103,6 +103,7 @@ type eventCmd struct {
 	Create eventCreateCmd `cmd:"" help:"Create an event on a chart. It begins closed."`
 	Open   eventOpenCmd   `cmd:"" help:"Open an event: bookings are taken from its opening time on."`
 	Close  eventCloseCmd  `cmd:"" help:"Close an event: no new bookings; holds and payments go on."`
+	Chart  eventChartCmd  `cmd:"" help:"Publish another chart for an event, also one that sells. A seat somebody has is not dropped."`
 	List   eventListCmd   `cmd:"" help:"List events."`
 }
 

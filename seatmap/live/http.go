@@ -206,7 +206,16 @@ func (a *API) since(c echo.Context, sale *seatmap.Sale) error {
 	case err != nil:
 		return problem(err)
 	}
+	d.Chart = a.chart(sale)
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, encode(d))
+}
+
+// chart is the SHA-256 of the chart that view is of.
+func (a *API) chart(sale *seatmap.Sale) string {
+	if one, sure := a.feed.projected(sale); sure {
+		return one.chart()
+	}
+	return sale.ChartSHA
 }
 
 func (a *API) changes(ctx context.Context, sale *seatmap.Sale, n int64) (seatmap.Delta, error) {
