@@ -92,6 +92,43 @@ func (fl *flight) land(epoch uint64, f *frame, err error) {
 	}
 }
 
+// shot gets the snapshot a cursor is owed. Neither a frame nor an error means
+// that the session is roused when there may be one, or asks again when due.
+func (s *session) shot(c *cursor) (*frame, error) {
+	if c.fell > 1 {
+		return nil, CloseSlow
+	}
+	now := s.hub.now()
+	if c.wait != nil && now < c.wait.until {
+		return nil, nil
+	}
+	f, epoch, err := s.hub.snapshot(c, s)
+	if f == nil && err == nil {
+		return nil, nil
+	}
+	if err == nil && c.room.accept(c, f, epoch) {
+		c.wait = nil
+		s.hub.metrics.sent(c)
+		return f, nil
+	}
+	s.hub.metrics.snapshots.WithLabelValues("asked_again").Inc()
+	if c.wait == nil {
+		c.wait = &patience{since: now}
+	}
+	if now-c.wait.since < s.hub.opts.Patience {
+		c.wait.lengthen(now)
+		return nil, nil
+	}
+	if err == nil && c.claimed {
+		// Nobody here ever reaches the number this client brought: it is of
+		// a history that was lost. Said aloud, it may start over.
+		c.room.disown(c)
+		s.driver.rouse(s)
+		return nil, s.out.say(c.room.name, eventReset, 0, numberData(f.n))
+	}
+	return nil, CloseNoSnapshot
+}
+
 // fetchTimeout bounds one question to the source.
 const fetchTimeout = 2 * time.Second
 
@@ -120,4 +157,15 @@ func (h *Hub) fetch(r *room) {
 		return
 	}
 	r.shots.land(epoch, newFrame(r.name, eventSnapshot, n, data), nil)
+}
+
+// patience spaces out the questions of a cursor that is owed a snapshot. Times
+// are those of the hub's clock.
+type patience struct{ since, until, pause time.Duration }
+
+// lengthen waits before the next question: 20 ms, then twice as long each
+// time, to 320 ms.
+func (p *patience) lengthen(now time.Duration) {
+	p.pause = min(max(2*p.pause, 20*time.Millisecond), 320*time.Millisecond)
+	p.until = now + p.pause
 }

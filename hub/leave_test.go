@@ -286,6 +286,18 @@ func TestAsManyMessagesAsAreAllowedMayBeAsLongAsIsAllowed(t *testing.T) {
 	})
 }
 
+func TestMessagesMayBeOfAnyLengthWhereThatHasNoLimit(t *testing.T) {
+	limited(t, hub.Limits{MessageSize: -1}, func(t *testing.T, n *node) {
+		c := n.viewed(view{transport: "ws"})
+		c.expect("hello", "snapshot#1")
+		for range 3 {
+			c.say(fmt.Sprintf("%-60000s", `{"unsub":"seatmap/nowhere"}`))
+		}
+		c.say(`{"sub":"seatmap/derby"}`)
+		c.expect("hello", "snapshot#1")
+	})
+}
+
 func TestASocketEndsInTimeThoughItsClientDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	sockets(t, func(t *testing.T, n *node, _ *truth) {

@@ -37,9 +37,10 @@ func messageLimit(perSecond int) *rate.Limiter {
 
 // byteLimit allows the bytes of so many messages of the longest kind, and what
 // one read may bring. It is for what the library reads alone: pongs, and
-// fragments with nothing in them, cost as much and are no messages.
+// fragments with nothing in them, cost as much and are no messages. Where
+// messages may be of any length it has nothing to go by.
 func byteLimit(l *Limits) *rate.Limiter {
-	if l.Messages < 0 {
+	if l.Messages < 0 || l.MessageSize < 0 {
 		return nil
 	}
 	most := l.Messages * (l.MessageSize + maxFrameHead)
