@@ -166,7 +166,8 @@ func ticketed(ctx context.Context, tx pgx.Tx, b *booking) ([]int, error) {
 }
 
 // unsell takes a sale back whose money was promised and then not given:
-// tickets void, seats and places free again, the booking lost.
+// tickets void, seats and places free again unless closed meanwhile, the
+// booking lost.
 func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
 	if err := moveAttempt(ctx, tx, a.ID, AttemptCaptureRefused, p.Reason); err != nil {
 		return err
@@ -177,7 +178,7 @@ func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, o
 	if _, err := lockSeats(ctx, tx, b); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `UPDATE seats SET status = 'available', booking_id = NULL, mirror_due = true
+	_, err := tx.Exec(ctx, `UPDATE seats SET status = `+rests+`, booking_id = NULL, mirror_due = true
 		WHERE event_id = $1 AND i = ANY($2) AND status = 'sold' AND booking_id = $3`, b.Event, b.Seats, b.ID)
 	if err != nil {
 		return err

@@ -54,8 +54,8 @@ func (d *Desk) basket(ctx context.Context, sale *seatmap.Sale, token, user strin
 // been extended by its owner: the basket knows.
 func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answer, error) {
 	if b.State == BookingHeld {
-		if basket, err := d.holds.Basket(ctx, b.Event, b.Token); err == nil && basket.Until.After(b.Deadline) {
-			b.Deadline = basket.Until
+		if basket, err := d.holds.Basket(ctx, b.Event, b.Token); err == nil {
+			b.Deadline, b.LostSeats = later(b.Deadline, basket.Until), basket.Lost
 		}
 		if !b.Deadline.After(b.Now) { // judged when it is read; the reconciler only tidies
 			b.State = BookingExpired
@@ -82,6 +82,13 @@ func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answe
 	}
 	a.Tickets = describe(tickets, shown.Quote)
 	return a, nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 func (b *booking) basket() seatmap.Basket {

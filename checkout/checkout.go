@@ -166,6 +166,12 @@ type Holds interface {
 	Spend(ctx context.Context, event string, m seatmap.Marks) error
 	// Restore marks seats available again.
 	Restore(ctx context.Context, event string, m seatmap.Marks) error
+	// Holding returns the baskets that hold seats now, by seat.
+	Holding(ctx context.Context, event string, seats []int) (map[int]seatmap.Basket, error)
+	// SetAside holds all of these seats for nobody, or none and returns those
+	// somebody has. They come back after so long, or by GiveBack.
+	SetAside(ctx context.Context, event string, seats []int, hold time.Duration) (baskets []string, gone []int, err error)
+	GiveBack(ctx context.Context, event string, baskets []string) error
 	// Shown is the map of an event and the places left, as everybody sees
 	// them; nil while there is none.
 	Shown(ctx context.Context, event string) (seatmap.Map, map[string]int, error)

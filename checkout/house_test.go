@@ -10,6 +10,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ type setting func(*house, *checkout.Options, *sandbox.Options)
 func setup(t *testing.T, settings ...setting) *house {
 	t.Helper()
 	h := &house{t: t, pool: devtest.Postgres(t), sale: theSale()}
-	h.holds = &fakeHolds{baskets: map[string]seatmap.Basket{}, sold: map[int]bool{}, left: map[string]int{}, bought: map[string]int{}}
+	h.holds = &fakeHolds{baskets: map[string]seatmap.Basket{}, sold: map[int]bool{}, closed: map[int]bool{}, aside: map[string][]int{}, left: map[string]int{}, bought: map[string]int{}}
 	var err error
 	h.store, err = checkout.NewStore(h.pool)
 	must(t, err)
@@ -345,9 +346,12 @@ type fakeHolds struct {
 	spend func(ctx context.Context, m seatmap.Marks) error // asked first, when set
 
 	mu       sync.Mutex
+	restore  func() error // likewise
 	serial   int
 	baskets  map[string]seatmap.Basket
 	sold     map[int]bool
+	closed   map[int]bool
+	aside    map[string][]int
 	left     map[string]int
 	bought   map[string]int // by account, as told last
 	released []string
@@ -430,6 +434,14 @@ func (f *fakeHolds) Spend(ctx context.Context, _ string, m seatmap.Marks) error 
 }
 
 func (f *fakeHolds) Restore(_ context.Context, _ string, m seatmap.Marks) error {
+	f.mu.Lock()
+	restore := f.restore
+	f.mu.Unlock()
+	if restore != nil {
+		if err := restore(); err != nil {
+			return err
+		}
+	}
 	f.mark(m, false)
 	return nil
 }
@@ -440,6 +452,10 @@ func (f *fakeHolds) mark(m seatmap.Marks, sold bool) {
 	maps.Copy(f.bought, m.Bought)
 	for _, i := range m.Seats {
 		f.sold[i] = sold
+		delete(f.closed, i)
+	}
+	for _, i := range m.Closed {
+		f.closed[i] = sold
 	}
 	for area, n := range m.Areas {
 		f.left[area] = n
@@ -460,8 +476,49 @@ func (f *fakeHolds) Shown(context.Context, string) (seatmap.Map, map[string]int,
 			m.Set(seat, seatmap.Sold)
 		}
 	}
+	for seat, closed := range f.closed {
+		if closed {
+			m.Set(seat, seatmap.Unavailable)
+		}
+	}
 	maps.Copy(left, f.left)
 	return m, left, nil
+}
+
+func (f *fakeHolds) Holding(_ context.Context, _ string, seats []int) (map[int]seatmap.Basket, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	holding := map[int]seatmap.Basket{}
+	for _, b := range f.baskets {
+		for _, i := range b.Seats {
+			if b.State == seatmap.BasketHeld && b.Until.After(time.Now()) && slices.Contains(seats, i) && !f.sold[i] && !f.closed[i] {
+				holding[i] = b
+			}
+		}
+	}
+	return holding, nil
+}
+
+func (f *fakeHolds) SetAside(ctx context.Context, event string, seats []int, _ time.Duration) (baskets []string, gone []int, err error) {
+	holding, err := f.Holding(ctx, event, seats)
+	if err != nil || len(holding) > 0 {
+		return nil, slices.Sorted(maps.Keys(holding)), err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.serial++
+	token := fmt.Sprintf("aside%d", f.serial)
+	f.aside[token] = seats
+	return []string{token}, nil, nil
+}
+
+func (f *fakeHolds) GiveBack(_ context.Context, _ string, baskets []string) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, token := range baskets {
+		delete(f.aside, token)
+	}
+	return nil
 }
 
 // forget makes the gate show other than it was told.
@@ -470,6 +527,25 @@ func (f *fakeHolds) forget(seat int, floor int) {
 	defer f.mu.Unlock()
 	f.sold[seat] = !f.sold[seat]
 	f.left["floor"] = floor
+}
+
+func (f *fakeHolds) onRestore(do func() error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.restore = do
+}
+
+func (f *fakeHolds) isClosed(seat int) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.closed[seat]
+}
+
+// asideNow are the baskets of nobody that were not given back.
+func (f *fakeHolds) asideNow() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Sorted(maps.Keys(f.aside))
 }
 
 func (f *fakeHolds) shows(seat int) bool {

@@ -10,8 +10,8 @@ import (
 	"seatcast/seatmap"
 )
 
-// Run does what happens without a request, until ctx ends: jobs, bookings
-// whose time has come, mirrors that whoever owed them left undone. Every
+// Run does what happens without a request, until ctx ends: jobs, bookings and
+// channels whose time has come, mirrors that whoever owed them left undone. Every
 // worker runs it; none leads. It returns after all it started has.
 func (d *Desk) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -19,6 +19,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	g.Go(func() error { return d.repeat(ctx, "mirror", d.mirrorAll) })
 	g.Go(func() error { return d.repeat(ctx, "extend", d.keepAllAlive) })
 	g.Go(func() error { return d.repeat(ctx, "sweep", d.sweep) })
+	g.Go(func() error { return d.repeat(ctx, "channels", d.openChannels) })
 	return g.Wait()
 }
 

@@ -82,30 +82,13 @@ func price(sale *seatmap.Sale, seats []int, areas map[string]int) (json.RawMessa
 
 // seatsOf are the indexes of the seats asked for, ascending.
 func seatsOf(sale *seatmap.Sale, ids []string) ([]int, error) {
-	var (
-		seats         = make([]int, 0, len(ids))
-		seen          = make(map[string]bool, len(ids))
-		unknown, more []string
-	)
-	for _, id := range ids {
-		seat, ok := sale.Index.Seat(id)
-		switch {
-		case seen[id]:
-			more = append(more, id)
-		case !ok:
-			unknown = append(unknown, id)
-		default:
-			seats = append(seats, seat.I)
-		}
-		seen[id] = true
-	}
+	seats, unknown, twice := sale.Index.Named(ids)
 	if len(unknown) > 0 {
 		return nil, refuse("unknown_seat", "this event has no such seats", map[string]any{"seats": unknown})
 	}
-	if len(more) > 0 {
-		return nil, refuse("duplicate_seat", "name each seat once", map[string]any{"seats": more})
+	if len(twice) > 0 {
+		return nil, refuse("duplicate_seat", "name each seat once", map[string]any{"seats": twice})
 	}
-	slices.Sort(seats)
 	return seats, nil
 }
 

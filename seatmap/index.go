@@ -1,6 +1,9 @@
 package seatmap
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // Index finds the parts of a chart by name. Building one walks the whole
 // chart, so build it once per chart; it is read-only and shared.
@@ -47,6 +50,27 @@ func (x *Index) Seat(ticketID string) (Seat, bool) {
 		return Seat{}, false
 	}
 	return *x.seats[i].Seat, true
+}
+
+// Named returns the seats the API calls so, ascending, each once, and the names
+// that are of no seat and those that came more than once.
+func (x *Index) Named(ids []string) (seats []int, unknown, twice []string) {
+	seats = make([]int, 0, len(ids))
+	seen := make(map[string]bool, len(ids))
+	for _, id := range ids {
+		i, ok := x.ids[id]
+		switch {
+		case seen[id]:
+			twice = append(twice, id)
+		case !ok:
+			unknown = append(unknown, id)
+		default:
+			seats = append(seats, i)
+		}
+		seen[id] = true
+	}
+	slices.Sort(seats)
+	return seats, unknown, twice
 }
 
 // At returns the seat of index i; false outside the chart and for a hole in

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"seatcast/catalog"
 	"seatcast/checkout"
 	"seatcast/holds"
 	"seatcast/internal/browsertest"
@@ -73,6 +74,12 @@ func serveNode(ctx context.Context, cfg Config, seam string) error {
 		s.voice = func(holds.Voice) holds.Voice { return deadlyVoice{} }
 	case "die before mirror":
 		s.holds = func(h checkout.Holds) checkout.Holds { return deadlyMirror{h} }
+	case "die before restore":
+		s.holds = func(h checkout.Holds) checkout.Holds { return deadlyRestore{h} }
+	case "die before chart":
+		s.aside = func(h catalog.Holds) catalog.Holds { return deadlyAside{h} }
+	case "die before reset":
+		s.aside = func(h catalog.Holds) catalog.Holds { return deadlyReset{h} }
 	case "mute":
 		s.voice = func(holds.Voice) holds.Voice { return muteVoice{} }
 	default:
@@ -101,6 +108,32 @@ func (muteVoice) Publish(context.Context, string, []byte) {}
 type deadlyMirror struct{ checkout.Holds }
 
 func (deadlyMirror) Spend(context.Context, string, seatmap.Marks) error {
+	kill()
+	return nil
+}
+
+// deadlyRestore dies between the commit that opens seats and telling Redis.
+type deadlyRestore struct{ checkout.Holds }
+
+func (deadlyRestore) Restore(context.Context, string, seatmap.Marks) error {
+	kill()
+	return nil
+}
+
+// deadlyAside dies between setting seats aside, for a moment, and the commit of
+// the chart that drops them.
+type deadlyAside struct{ catalog.Holds }
+
+func (d deadlyAside) SetAside(ctx context.Context, event string, seats []int, _ time.Duration) ([]string, []int, error) {
+	baskets, gone, err := d.Holds.SetAside(ctx, event, seats, 3*time.Second)
+	kill()
+	return baskets, gone, err
+}
+
+// deadlyReset dies between the commit of a chart and telling Redis.
+type deadlyReset struct{ catalog.Holds }
+
+func (deadlyReset) Reset(context.Context, string) error {
 	kill()
 	return nil
 }

@@ -164,7 +164,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			b.buildBookings(a, v1, ledger, shop, store, feed)
 		}
 	}
-	if err := b.buildCheckout(a, v1, ledger, shop, store); err != nil {
+	if err := b.buildCheckout(a, v1, admin, ledger, shop, store); err != nil {
 		return nil, err
 	}
 	if b.seams.demo {
@@ -200,7 +200,7 @@ func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed) {
 }
 
 // buildCheckout joins the arbiter to the gate and to who moves the money.
-func (b *builder) buildCheckout(a *app, v1 *echo.Group, ledger *checkout.Store, shop *catalog.Store, gate checkout.Holds) error {
+func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.Store, shop *catalog.Store, gate checkout.Holds) error {
 	if !b.cfg.has("api") && !b.cfg.has("worker") {
 		return nil
 	}
@@ -214,6 +214,7 @@ func (b *builder) buildCheckout(a *app, v1 *echo.Group, ledger *checkout.Store, 
 	}
 	if b.cfg.has("api") {
 		desk.Mount(v1)
+		desk.MountAdmin(admin)
 	}
 	if b.cfg.has("worker") {
 		a.runners = append(a.runners, desk.Run, pays.Run)
