@@ -59,6 +59,7 @@ type Event struct {
 	Orphans  seatmap.OrphanRule
 	State    State
 	OnSale   bool // bookings were taken at the moment of the answer
+	NoHolds  bool // they were taken without holds, because Redis was away
 	Currency string
 	Prices   map[string]int64 // category → minor units
 	Terms    seatmap.Terms

@@ -33,7 +33,8 @@ type summary struct {
 	OpensAt  string `json:"opensAt"`
 	Mode     Mode   `json:"mode"`
 	State    State  `json:"state"`
-	Open     bool   `json:"open"` // bookings are taken now
+	Open     bool   `json:"open"`  // bookings are taken now
+	Holds    bool   `json:"holds"` // they hold their seats; false while Redis is away
 	Currency string `json:"currency"`
 }
 
@@ -85,7 +86,7 @@ func summarise(e *Event) summary {
 	return summary{
 		ID: e.ID, Name: e.Name, Venue: e.Venue, Zone: e.Zone,
 		StartsAt: e.Starts.Format(time.RFC3339), OpensAt: e.Opens.Format(time.RFC3339),
-		Mode: e.Mode, State: e.State, Open: e.OnSale, Currency: e.Currency,
+		Mode: e.Mode, State: e.State, Open: e.OnSale, Holds: !e.NoHolds, Currency: e.Currency,
 	}
 }
 

@@ -78,7 +78,7 @@ func TestAnEventTellsWhatItsPageNeeds(t *testing.T) {
 	same(t, body(t, r), `{
 		"id": "late-session", "name": "Late Session", "venue": "The Cellar", "zone": "Europe/Paris",
 		"startsAt": "2099-06-01T20:00:00+02:00", "opensAt": "2020-01-01T10:00:00+01:00",
-		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "currency": "EUR",
+		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "holds": true, "currency": "EUR",
 		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500},
 			{"category": "Standing", "color": "#2e86ab", "amount": 1500}],
 		"areas": [{"area": "standing", "name": "Standing", "category": "Standing", "capacity": 40}],

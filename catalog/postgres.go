@@ -221,7 +221,7 @@ func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, 
 const eventColumns = `
 	id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, state, currency,
 	hold_ms, pay_ms, cap_ms, grace_ms, cool_down_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour,
-	state = 'open' AND opens_at <= now() AS on_sale,
+	state = 'open' AND opens_at <= now() AS on_sale, unheld_since IS NOT NULL AS no_holds,
 	extract(epoch FROM opens_at - now())::float8 AS opens_in,
 	(SELECT coalesce(jsonb_object_agg(category, amount), '{}') FROM prices WHERE event_id = events.id) AS prices`
 
@@ -230,7 +230,7 @@ func scanEvent(row pgx.CollectableRow) (e Event, opensIn time.Duration, err erro
 	var seconds float64
 	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.Orphans, &e.State, &e.Currency,
 		&hold, &pay, &limit, &grace, &coolDown, &e.Terms.SeatsPerBooking, &e.Terms.SeatsPerUser, &e.Terms.HoldsPerUser, &e.Terms.HoldsPerHour,
-		&e.OnSale, &seconds, &e.Prices)
+		&e.OnSale, &e.NoHolds, &seconds, &e.Prices)
 	if err != nil {
 		return Event{}, 0, err
 	}

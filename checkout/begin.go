@@ -152,8 +152,9 @@ func replaceSeats(ctx context.Context, tx pgx.Tx, id string, basket seatmap.Bask
 	return err
 }
 
-// Standing returns whose a booking is and its state, once a payment of it has
-// begun; before that both are empty.
+// Standing returns whose a booking is and its state, once it has a row; before
+// that both are empty. One made without a hold, of which no payment has begun, is
+// "unheld".
 func (s *Store) Standing(ctx context.Context, id string) (user, state string, err error) {
 	b, err := s.booking(ctx, id)
 	if errors.Is(err, ErrNoBooking) {
@@ -162,5 +163,14 @@ func (s *Store) Standing(ctx context.Context, id string) (user, state string, er
 	if err != nil {
 		return "", "", err
 	}
-	return b.User, string(b.State), nil
+	if b.State != BookingHeld {
+		return b.User, string(b.State), nil
+	}
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	begun, err := attempted(ctx, s.pool, b)
+	if err == nil && !begun {
+		return b.User, "unheld", nil
+	}
+	return b.User, string(b.State), said("read payments of "+id, err)
 }

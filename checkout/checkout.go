@@ -21,7 +21,9 @@
 //	           └─────▶ failed ─── a provider's second word ─┘          └──▶ capture_refused
 //
 // A booking has a row from its first payment on; before that it lives in its
-// basket, and may be swapped for another. What is charged is what the basket
+// basket, and may be swapped for another. While Redis is away an event takes
+// bookings without holds: such a one has a row from the beginning (unheld.go),
+// and outage.go judges when. What is charged is what the basket
 // was when it was sealed, which it is before a provider hears of a payment. An
 // attempt is one try at paying, written before the provider hears
 // of it. Whatever says that an attempt is authorised (the provider's answer, a
@@ -36,7 +38,8 @@
 //
 // The clock is Postgres's, by which the end of a hold is judged that Redis's
 // has set: the two must agree to seconds. Locks are taken in one order everywhere: event
-// (advisory; mirror and Truth only, which take no booking), booking, buyer,
+// (advisory; mirror and Truth only, which take no booking), the event's mode
+// (advisory), account (advisory; of a booking without a hold), booking, buyer,
 // seats ascending, areas by name.
 //
 // checkout does not know how seats are held (Holds), who sees a sale, or how a
@@ -303,7 +306,7 @@ type Options struct {
 // the same database.
 type Desk struct {
 	store     *Store
-	holds     Holds
+	holds     either
 	sales     seatmap.Sales
 	providers map[string]Provider
 	pays      Provider // takes new payments
@@ -319,7 +322,7 @@ func New(o Options) (*Desk, error) {
 		return nil, errors.New("checkout: a desk needs a store, holds, sales and a payment provider")
 	}
 	d := &Desk{
-		store: o.Store, holds: o.Holds, sales: o.Sales,
+		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales,
 		providers: make(map[string]Provider, len(o.Providers)), pays: o.Providers[0],
 		log:         o.Log,
 		askAfter:    orElse(o.AskAfter, 30*time.Second),

@@ -64,7 +64,8 @@ func (s *Store) Truth(ctx context.Context, event string, use func(context.Contex
 }
 
 // truth is one statement, so that all of it is of one moment, and that moment
-// is after the lock was had.
+// is after the lock was had. Where bookings without holds name one seat, who pays
+// comes first, and then who came first.
 func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) {
 	var (
 		t       seatmap.Truth
@@ -77,7 +78,8 @@ func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) 
 			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM areas WHERE event_id = e.id),
 			(SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'user', user_id, 'seats', seats, 'areas', areas, 'quote', quote,
 					'hash', request_hash, 'first', first_held_at, 'until', deadline, 'cap', cap_at)), '[]')
-				FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp()),
+				FROM (SELECT * FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp()
+					ORDER BY state = 'held', first_held_at, id) open),
 			(SELECT coalesce(jsonb_object_agg(user_id, coalesce(n, 0)), '{}') FROM buyers LEFT JOIN
 				(SELECT user_id, count(*) AS n FROM tickets WHERE event_id = e.id AND state = 'live' GROUP BY user_id) t USING (user_id)
 				WHERE event_id = e.id)
@@ -194,8 +196,12 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) error {
 }
 
 // Mirror tells Redis of every change of the event it has not been told of.
-// Whoever committed one calls it at once; Run calls it for what is left.
+// Whoever committed one calls it at once; Run calls it for what is left. Of an
+// event without holds everything is left until Redis is back.
 func (d *Desk) Mirror(ctx context.Context, event string) error {
+	if d.holds.away(ctx, event) {
+		return nil
+	}
 	err := d.rounds.share(ctx, event, func(ctx context.Context) error {
 		return d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
 			what, err := readDue(ctx, tx, event)

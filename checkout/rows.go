@@ -17,6 +17,7 @@ import (
 type booking struct {
 	ID, Event, Token, User string
 	State                  BookingState
+	Unheld                 bool // taken while the event was without holds
 	Seats                  []int
 	Areas                  map[string]int
 	Quote                  json.RawMessage
@@ -30,12 +31,12 @@ type booking struct {
 	Now time.Time // what Postgres's clock said when the row was read
 }
 
-const bookingColumns = `id, event_id, user_id, state, seats, areas, quote, amount, currency, request_hash,
+const bookingColumns = `id, event_id, user_id, state, NOT holds, seats, areas, quote, amount, currency, request_hash,
 	first_held_at, deadline, cap_at, reason, lost_seats, lost_areas, clock_timestamp()`
 
 func scanBooking(row pgx.Row) (*booking, error) {
 	var b booking
-	err := row.Scan(&b.ID, &b.Event, &b.User, &b.State, &b.Seats, &b.Areas, &b.Quote, &b.Money.Amount, &b.Money.Currency, &b.Hash,
+	err := row.Scan(&b.ID, &b.Event, &b.User, &b.State, &b.Unheld, &b.Seats, &b.Areas, &b.Quote, &b.Money.Amount, &b.Money.Currency, &b.Hash,
 		&b.First, &b.Deadline, &b.Cap, &b.Reason, &b.LostSeats, &b.LostAreas, &b.Now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNoBooking

@@ -80,6 +80,7 @@ type Booking struct {
 	State     string     `json:"state"`
 	ExpiresAt *time.Time `json:"expiresAt,omitempty"` // what the shopper's clock counts to: without the grace
 	Cap       *time.Time `json:"cap,omitempty"`       // it is never extended beyond this
+	Holds     *bool      `json:"holds,omitempty"`     // false: nothing is held, the seats are confirmed when they are paid for
 	Quote
 }
 
@@ -91,5 +92,8 @@ func (s *Sale) Booking(b Basket) (Booking, error) {
 	}
 	until, limit := b.Until.Add(-s.Terms.Grace).UTC(), b.Cap.Add(-s.Terms.Grace).UTC()
 	out.ExpiresAt, out.Cap = &until, &limit
+	if b.Unheld && s.NoHolds {
+		out.Holds = new(bool)
+	}
 	return out, nil
 }

@@ -20,6 +20,7 @@ type Sale struct {
 	Guarded  bool             // its map is shown only to who has a session or a ticket
 	Orphans  OrphanRule       // empty allows them
 	Open     bool             // bookings are taken now
+	NoHolds  bool             // Redis answers nobody: bookings are taken without holds, and race at the arbiter
 	Opens    time.Time        // when it opens, or opened
 	Currency string           // ISO 4217
 	Prices   map[string]int64 // category → minor units
@@ -85,6 +86,10 @@ type Basket struct {
 
 	State BasketState
 	Lost  []int // seats of a held basket that somebody else's sale has overridden
+
+	// Unheld says that it was taken while the event was without holds: its seats
+	// are its own only once they are sold.
+	Unheld bool
 }
 
 // BasketState is where a basket stands.
@@ -109,6 +114,20 @@ var (
 // ErrUnavailable is the answer of a store that does not answer: what was asked
 // for may or may not have happened, so ask again with the same token.
 var ErrUnavailable = errors.New("seatmap: store does not answer")
+
+// ErrHeld is the answer to a booking without a hold, of an event whose seats are
+// held. Nothing changed.
+var ErrHeld = errors.New("seatmap: the seats of this event are held")
+
+// Facts are what Postgres says of what a booking without a hold asks for, and of
+// its account.
+type Facts struct {
+	Gone     []int  // of its seats: sold or unavailable; ascending
+	Full     string // an area with fewer places left than it asks for
+	Tickets  int    // that the account has
+	Seats    int    // in the other open bookings of the account
+	Bookings int    // of the account that are open and have seats
+}
 
 // LostError names the seats of a basket that somebody else has: sold past it,
 // or taken after its hold was lost. Nothing changed.
