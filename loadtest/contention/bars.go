@@ -49,7 +49,7 @@ func barsOf(got results) (bars []bar) {
 			bars = append(bars, bar{what + ", seatcast / " + of, r.String(), fmt.Sprintf("≤ %.2f", most), r.Mid <= most})
 		}
 	}
-	spent := func(rounds []figures) []float64 { return each(rounds, cpu) }
+	spent := func(rounds []figures) []float64 { return report.Each(rounds, cpu) }
 	in := func(of func(figures) time.Duration) func([]figures) []float64 {
 		return func(rounds []figures) []float64 { return times(rounds, of) }
 	}
@@ -63,7 +63,7 @@ func barsOf(got results) (bars []bar) {
 }
 
 func barsOfMemory(ours []figures) []bar {
-	reached := report.Median(each(ours, func(f figures) float64 { return f.reached() }))
+	reached := report.MedianOf(ours, func(f figures) float64 { return f.reached() })
 	wrong := 0.0
 	for _, f := range ours {
 		if f.refused > 0 {

@@ -1,10 +1,7 @@
 package contention
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
-	"os"
 	"time"
 
 	"seatcast/loadtest/report"
@@ -37,7 +34,7 @@ func row(strategy string, rounds []figures) Row {
 		BystanderP99Ms: middle(rounds, beside), BystanderIdleP99Ms: middle(rounds, func(f figures) time.Duration { return f.idle }),
 	}
 	if r.Refused > 0 {
-		cpu, calls := report.Median(each(rounds, cpu)), report.Median(each(rounds, func(f figures) float64 { return f.calls }))
+		cpu, calls := report.MedianOf(rounds, cpu), report.MedianOf(rounds, func(f figures) float64 { return f.calls })
 		r.CPUUsPerRefusal, r.RedisCallsPerRefusal = &cpu, &calls
 	}
 	return r
@@ -48,17 +45,9 @@ func p99(f figures) time.Duration     { return f.p99 }
 func beside(f figures) time.Duration  { return f.beside }
 func openP99(f figures) time.Duration { return f.open }
 
-func each(rounds []figures, of func(figures) float64) []float64 {
-	all := make([]float64, len(rounds))
-	for i, f := range rounds {
-		all[i] = of(f)
-	}
-	return all
-}
-
 // times are milliseconds.
 func times(rounds []figures, of func(figures) time.Duration) []float64 {
-	return each(rounds, func(f figures) float64 { return ms(of(f)) })
+	return report.Each(rounds, func(f figures) float64 { return ms(of(f)) })
 }
 
 func middle(rounds []figures, of func(figures) time.Duration) float64 {
@@ -66,7 +55,7 @@ func middle(rounds []figures, of func(figures) time.Duration) float64 {
 }
 
 func whole(rounds []figures, of func(figures) int) int {
-	return int(math.Round(report.Median(each(rounds, func(f figures) float64 { return float64(of(f)) }))))
+	return int(math.Round(report.MedianOf(rounds, func(f figures) float64 { return float64(of(f)) })))
 }
 
 func worst(rounds []figures, of func(figures) int) (most int) {
@@ -78,19 +67,9 @@ func worst(rounds []figures, of func(figures) int) (most int) {
 
 // write writes the rows to the file of --json, if there is one.
 func (o *Options) write(got results) error {
-	if o.JSON == "" {
-		return nil
-	}
 	rows := make([]Row, 0, len(o.Strategies))
 	for _, s := range o.Strategies {
 		rows = append(rows, row(s, got[s]))
 	}
-	text, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(o.JSON, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	return nil
+	return report.Write(o.JSON, rows)
 }

@@ -60,12 +60,12 @@ func (b *bench) printParts(got results) {
 	for _, name := range b.o.measured() {
 		var parts []string
 		for i, p := range got[name][0].parts {
-			mid := report.Median(each(got[name], func(f figures) float64 {
+			mid := report.MedianOf(got[name], func(f figures) float64 {
 				if i < len(f.parts) {
 					return f.parts[i].cpu
 				}
 				return 0
-			}))
+			})
 			parts = append(parts, fmt.Sprintf("%s %.1f", p.name, mid))
 		}
 		report.Say(b.o.Out, "%9s  %s\n", name, strings.Join(parts, ", "))

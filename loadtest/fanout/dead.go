@@ -40,11 +40,11 @@ func (b *bench) printDead(servers []string, n int, without, with results) {
 		if len(with[name]) == 0 {
 			continue
 		}
-		r, _ := report.Ratios(each(with[name], p99), each(without[name], p99))
+		r, _ := report.Ratios(report.Each(with[name], p99), report.Each(without[name], p99))
 		grown := func(f figures) float64 { return float64(f.grown) / 1024 }
-		report.Say(w, "%s\t%.1f\t%.1f\t%s\t%.0f\t%.0f\t%.0f\t\n", name, report.Median(each(without[name], p99)), report.Median(each(with[name], p99)), r,
-			report.Median(each(without[name], grown)), report.Median(each(with[name], grown)),
-			report.Median(each(with[name], func(f figures) float64 { return float64(f.closed) })))
+		report.Say(w, "%s\t%.1f\t%.1f\t%s\t%.0f\t%.0f\t%.0f\t\n", name, report.MedianOf(without[name], p99), report.MedianOf(with[name], p99), r,
+			report.MedianOf(without[name], grown), report.MedianOf(with[name], grown),
+			report.MedianOf(with[name], func(f figures) float64 { return float64(f.closed) }))
 	}
 	_ = w.Flush() // a terminal that has gone
 }

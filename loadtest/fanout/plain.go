@@ -69,7 +69,7 @@ func (b *bench) finish(servers []string, rate float64, got results) error {
 		rows = append(rows, b.o.row(name, rate, got[name]))
 	}
 	b.print(servers, rate, got)
-	return errors.Join(b.o.write(rows), wrongs(got))
+	return errors.Join(report.Write(b.o.JSON, rows), wrongs(got))
 }
 
 // wrongs is what seatcast has done wrong in any round.

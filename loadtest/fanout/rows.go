@@ -1,10 +1,7 @@
 package fanout
 
 import (
-	"encoding/json"
-	"fmt"
 	"math"
-	"os"
 
 	"seatcast/loadtest/report"
 )
@@ -41,11 +38,11 @@ func (o *Options) row(server string, rate float64, rounds []figures) Row {
 		return r
 	}
 	whole := func(of func(figures) float64) *int64 {
-		n := int64(math.Round(report.Median(each(rounds, of))))
+		n := int64(math.Round(report.MedianOf(rounds, of)))
 		return &n
 	}
 	number := func(of func(figures) float64) *float64 {
-		x := report.Median(each(rounds, of))
+		x := report.MedianOf(rounds, of)
 		return &x
 	}
 	r.Deliveries = whole(func(f figures) float64 { return float64(f.Deliveries) })
@@ -62,26 +59,3 @@ func (o *Options) row(server string, rate float64, rounds []figures) Row {
 func cpu(f figures) float64 { return f.cpu }
 func p99(f figures) float64 { return f.P99 }
 func rss(f figures) float64 { return f.rss }
-
-func each(rounds []figures, of func(figures) float64) []float64 {
-	all := make([]float64, len(rounds))
-	for i, f := range rounds {
-		all[i] = of(f)
-	}
-	return all
-}
-
-// write writes the rows to the file of --json, if there is one.
-func (o *Options) write(rows []Row) error {
-	if o.JSON == "" {
-		return nil
-	}
-	text, err := json.MarshalIndent(rows, "", "  ")
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(o.JSON, append(text, '\n'), 0o644); err != nil {
-		return fmt.Errorf("--json: %w", err)
-	}
-	return nil
-}

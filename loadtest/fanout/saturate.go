@@ -43,7 +43,7 @@ func (b *bench) saturate(ctx context.Context) error {
 	last := func(f figures) float64 { return f.LastP50 }
 	for _, name := range servers {
 		if len(got[name]) > 0 {
-			report.Say(b.o.Out, "%s: from due to the last session, median over changes: %.1f ms\n", name, report.Median(each(got[name], last)))
+			report.Say(b.o.Out, "%s: from due to the last session, median over changes: %.1f ms\n", name, report.MedianOf(got[name], last))
 		}
 	}
 	return err

@@ -22,7 +22,7 @@ func (b *bench) print(servers []string, rate float64, got results) {
 			report.Say(w, "%s\tmissing\t\t\t\t\t\t\t\t\t\n", name)
 			continue
 		}
-		mid := func(of func(figures) float64) float64 { return report.Median(each(rounds, of)) }
+		mid := func(of func(figures) float64) float64 { return report.MedianOf(rounds, of) }
 		report.Say(w, "%s\t%.2f\t%.0f\t%.1f\t%.1f\t%.1f\t%.2f\t%.0f\t%.2f%%\t%.0f%%\t\n", name, mid(cpu),
 			mid(func(f figures) float64 { return f.rate }), mid(func(f figures) float64 { return f.P50 }), mid(p99),
 			mid(func(f figures) float64 { return f.Max }), mid(rss)/1024, mid(func(f figures) float64 { return f.bytes }),
@@ -45,14 +45,14 @@ func (b *bench) printRatios(servers []string, got results) {
 	w := tabwriter.NewWriter(b.o.Out, 0, 0, 2, ' ', 0)
 	report.Say(w, "\n")
 	for _, name := range servers[1:] {
-		c, ok := report.Ratios(each(got[peers.Seatcast], cpu), each(got[name], cpu))
+		c, ok := report.Ratios(report.Each(got[peers.Seatcast], cpu), report.Each(got[name], cpu))
 		if !ok {
 			continue
 		}
-		p, _ := report.Ratios(each(got[peers.Seatcast], p99), each(got[name], p99))
-		m, ok := report.Ratios(each(got[peers.Seatcast], rss), each(got[name], rss))
+		p, _ := report.Ratios(report.Each(got[peers.Seatcast], p99), report.Each(got[name], p99))
+		m, ok := report.Ratios(report.Each(got[peers.Seatcast], rss), report.Each(got[name], rss))
 		memory := "-"
-		if ok && report.Median(each(got[name], rss)) > hardlyAny {
+		if ok && report.MedianOf(got[name], rss) > hardlyAny {
 			memory = m.String()
 		}
 		report.Say(w, "seatcast / %s\tCPU %s\tp99 %s\tRSS %s\n", name, c, p, memory)

@@ -1,3 +1,3 @@
 // Package report is what all measurements tell their figures with: medians and
-// ratios of pairs, and how far they are meanwhile.
+// ratios of pairs, rows in a file, and how far they are meanwhile.
 package report
