@@ -54,6 +54,7 @@ func (serveCmd) Run(ctx context.Context, s *streams) error {
 type seams struct {
 	voice func(holds.Voice) holds.Voice
 	holds func(checkout.Holds) checkout.Holds
+	aside func(catalog.Holds) catalog.Holds
 	ready func(addr string) // called once requests are answered
 	ln    net.Listener      // listens already, in place of the configured address
 	demo  bool              // offer demo sessions
@@ -130,7 +131,7 @@ type builder struct {
 }
 
 func (b *builder) build(sessions *web.Sessions) (*app, error) {
-	a := &app{log: b.log, drain: b.cfg.Drain, echo: web.New(web.Options{Log: b.log}), ready: newReadiness(b.st, sessions)}
+	a := &app{log: b.log, drain: b.cfg.Drain, echo: b.echo(), ready: newReadiness(b.st, sessions)}
 	trail := audit.New(b.st.pool)
 	b.reg.MustRegister(trail)
 	v1, admin := sessions.Groups(a.echo, trail)
@@ -164,6 +165,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			b.buildBookings(a, v1, ledger, shop, store, feed)
 		}
 	}
+	b.buildPublisher(a, admin, shop, store)
 	if err := b.buildCheckout(a, v1, admin, ledger, shop, store); err != nil {
 		return nil, err
 	}
@@ -173,6 +175,25 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	web.MountPages(a.echo)
 	web.Health{Checks: a.ready.checks(), Metrics: b.reg}.Mount(a.echo)
 	return a, nil
+}
+
+// echo is what answers. Only an operator sends a chart.
+func (b *builder) echo() *echo.Echo {
+	return web.New(web.Options{Log: b.log, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}})
+}
+
+// buildPublisher joins who puts a chart in force to who holds its seats.
+func (b *builder) buildPublisher(a *app, admin *echo.Group, shop *catalog.Store, gate catalog.Holds) {
+	if b.seams.aside != nil {
+		gate = b.seams.aside(gate)
+	}
+	charts := catalog.NewPublisher(shop, gate, b.log)
+	if b.cfg.has("api") {
+		charts.MountAdmin(admin)
+	}
+	if b.cfg.has("worker") {
+		a.runners = append(a.runners, charts.Run)
+	}
 }
 
 // buildBookings lets shoppers hold seats, behind what the feed has heard of them.
