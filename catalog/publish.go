@@ -128,8 +128,8 @@ func NewPublisher(store *Store, holds Holds, log *slog.Logger) *Publisher {
 // asideFor is how long seats about to be dropped are held. The commit is
 // reached within commitWithin or not at all: see commitDraft.
 const (
-	asideFor     = 2 * time.Minute
-	commitWithin = time.Minute
+	asideFor     = 40 * time.Second
+	commitWithin = 20 * time.Second
 )
 
 // Publish puts a chart in force. The same chart again, at the same prices,
@@ -150,7 +150,6 @@ func (p *Publisher) Publish(ctx context.Context, n Publication) (Published, erro
 }
 
 func (p *Publisher) publish(ctx context.Context, n Publication) (Published, error) {
-	begun := time.Now()
 	d, err := p.draft(ctx, n)
 	if err != nil {
 		return Published{}, err
@@ -161,11 +160,12 @@ func (p *Publisher) publish(ctx context.Context, n Publication) (Published, erro
 	if err := d.inUse.err(); err != nil {
 		return Published{}, p.withHeld(ctx, d, err)
 	}
+	by := time.Now().Add(commitWithin)
 	baskets, err := p.setAside(ctx, d)
 	if err != nil {
 		return Published{}, err
 	}
-	certain, err := p.store.commit(ctx, d, begun.Add(commitWithin))
+	certain, err := p.store.commit(ctx, d, by)
 	if err != nil && certain { // else they may be dropped, and nobody may have them
 		err = errors.Join(err, p.holds.GiveBack(context.WithoutCancel(ctx), d.Event, baskets))
 	}

@@ -42,7 +42,7 @@ func (s *Store) commit(ctx context.Context, d *draft, by time.Time) (certain boo
 // draft is of the chart in force. A publisher that is stopped for longer than
 // its seats are held must not go on: the server ends its transaction.
 func lockEvent(ctx context.Context, tx pgx.Tx, d *draft) error {
-	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '10s'`); err != nil {
+	if _, err := tx.Exec(ctx, `SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '5s'`); err != nil {
 		return err
 	}
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, seatmap.LockName(d.Event)); err != nil {

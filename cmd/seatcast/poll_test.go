@@ -94,6 +94,7 @@ func TestAHotEventCanBePolledToo(t *testing.T) {
 type polled struct {
 	N           int64       `json:"n"`
 	Map         seatmap.Map `json:"map"`
+	Chart       string      `json:"chart"`
 	Mode        string      `json:"mode"`
 	Live        *string     `json:"live"`
 	PollAfterMs int         `json:"poll_after_ms"`

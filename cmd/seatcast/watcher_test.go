@@ -29,6 +29,7 @@ type watcher struct {
 	n         int64
 	seats     seatmap.Map
 	areas     map[string]int
+	chart     string // its SHA-256, as told last
 	snapshots int
 	resets    int
 	deltas    int
@@ -167,7 +168,7 @@ func (w *watcher) frame(kind string, data []byte) bool {
 		var s seatmap.Snapshot
 		w.decodeLocked(data, &s)
 		w.forwardLocked(kind, s.N)
-		w.n, w.seats, w.areas = s.N, s.Map, s.Areas
+		w.n, w.seats, w.areas, w.chart = s.N, s.Map, s.Areas, s.Chart
 		w.snapshots++
 	case "delta":
 		var d seatmap.Delta
@@ -207,6 +208,13 @@ func (w *watcher) forwardLocked(kind string, n int64) {
 	if n < w.n {
 		w.faults = append(w.faults, fmt.Sprintf("a %s of %d took a watcher at %d back in time", kind, n, w.n))
 	}
+}
+
+// drawn is the chart the watcher's map is of.
+func (w *watcher) drawn() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.chart
 }
 
 // restarts is how often the watcher was told to start over.

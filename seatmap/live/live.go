@@ -99,12 +99,12 @@ func (s *State) same(o *State) bool {
 	return string(s.Map) == string(o.Map) && maps.Equal(s.Areas, o.Areas)
 }
 
-// fit makes the map as long as the chart's, so that an event whose last seats
-// were never touched has them too.
+// fit makes the map as long as the chart's: an event whose last seats were never
+// touched has them too, and one that has another chart already, which this node
+// has not, shows what belongs to the one it has.
 func (s *State) fit(seats int) {
-	if missing := len(seatmap.NewMap(seats)) - len(s.Map); missing > 0 {
-		s.Map = append(s.Map, make(seatmap.Map, missing)...)
-	}
+	want := len(seatmap.NewMap(seats))
+	s.Map = append(s.Map[:min(len(s.Map), want)], make(seatmap.Map, max(0, want-len(s.Map)))...)
 }
 
 // eventOf is the event whose map a topic is.
