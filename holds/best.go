@@ -36,7 +36,8 @@ func (a *API) best(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w sea
 	if r.Hash, err = digest(r, &w); err != nil {
 		return b, false, err
 	}
-	b, fresh, err = a.win(ctx, sale, r, w)
+	choose := func(try int, gone []int) ([]int, error) { return a.choose(ctx, sale, w, try, gone) }
+	b, fresh, err = win(sale, r, choose, func(r TakeRequest) (seatmap.Basket, bool, error) { return a.store.take(ctx, r) })
 	var few *seatmap.TooFewError
 	if errors.As(err, &few) || errors.Is(err, errContended) {
 		if had, again := a.store.repeat(ctx, r); !errors.Is(again, seatmap.ErrNoBasket) {
@@ -47,10 +48,10 @@ func (a *API) best(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w sea
 }
 
 // win chooses until what is chosen is had.
-func (a *API) win(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w seatmap.Wish) (b seatmap.Basket, fresh bool, err error) {
+func win(sale *seatmap.Sale, r TakeRequest, choose func(try int, gone []int) ([]int, error), take func(TakeRequest) (seatmap.Basket, bool, error)) (b seatmap.Basket, fresh bool, err error) {
 	var gone []int
 	for try := range bestTries {
-		r.Seats, err = a.choose(ctx, sale, w, try, gone)
+		r.Seats, err = choose(try, gone)
 		var few *seatmap.TooFewError
 		if errors.As(err, &few) && len(gone) > 0 && try+1 < bestTries {
 			gone = nil // somebody may have given them back
@@ -62,7 +63,7 @@ func (a *API) win(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w seat
 		if err := r.price(sale); err != nil {
 			return b, false, err
 		}
-		b, fresh, err = a.store.take(ctx, r)
+		b, fresh, err = take(r)
 		var taken *TakenError
 		if !errors.As(err, &taken) {
 			return b, fresh, err
@@ -74,23 +75,24 @@ func (a *API) win(ctx context.Context, sale *seatmap.Sale, r TakeRequest, w seat
 
 // choose returns seats that fulfil a wish and are not among those gone.
 func (a *API) choose(ctx context.Context, sale *seatmap.Sale, w seatmap.Wish, try int, gone []int) ([]int, error) {
-	look := a.look
+	look, among := a.look, 1
 	if try >= sureFrom {
-		look = a.store.look
+		look, among = a.store.look, 1<<try
 	}
 	m, err := look(ctx, sale)
 	if err != nil {
 		return nil, err
 	}
+	return pick(sale, m, w, gone, among)
+}
+
+// pick draws one of so many choices on a map, which it may change.
+func pick(sale *seatmap.Sale, m seatmap.Map, w seatmap.Wish, gone []int, among int) ([]int, error) {
 	mark(m, gone, seatmap.Held)
 	if sale.Orphans == seatmap.OrphansRefuse {
 		w.AllowOrphans = false // the event's rule is nobody's to wish away
 	}
 	w.Seed = rand.Uint64() | 1
-	among := 1
-	if try >= sureFrom {
-		among = 1 << try
-	}
 	choices, err := sale.Index.Seating().Alternatives(m, sale.Prices, w, among)
 	if err != nil {
 		return nil, err

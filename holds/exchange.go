@@ -11,8 +11,9 @@ import (
 
 // Payments is what swap needs to know of a booking whose payment has begun.
 type Payments interface {
-	// Standing returns whose a booking is and its state, once a payment of it
-	// has begun; before that both are empty.
+	// Standing returns whose a booking is and its state, once it is written down;
+	// before that both are empty. "unheld" is one made while the event was without
+	// holds, of which no payment has begun.
 	Standing(ctx context.Context, booking string) (user, state string, err error)
 }
 
@@ -33,7 +34,11 @@ func (a *API) exchange(ctx context.Context, sale *seatmap.Sale, token, user stri
 	if err != nil {
 		return g, err
 	}
-	if err := a.unlessBegun(ctx, seatmap.BookingID(sale.Event, token), user); err != nil {
+	if err := a.unlessBegun(ctx, sale, seatmap.BookingID(sale.Event, token), user); err != nil {
+		return g, problem(sale, err)
+	}
+	if a.away(sale) {
+		g.basket, err = a.exchangeUnheld(ctx, sale, token, user, seats)
 		return g, problem(sale, err)
 	}
 	quote := func(b seatmap.Basket) (json.RawMessage, error) { return a.reprice(ctx, sale, b, seats) }
@@ -48,15 +53,8 @@ func (a *API) exchange(ctx context.Context, sale *seatmap.Sale, token, user stri
 // reprice judges the seats a basket is to have instead of its own, and says
 // what it then costs.
 func (a *API) reprice(ctx context.Context, sale *seatmap.Sale, b seatmap.Basket, seats []int) (json.RawMessage, error) {
-	places := len(seats)
-	for _, quantity := range b.Areas {
-		places += quantity
-	}
-	if most := sale.Terms.SeatsPerBooking; places > most {
-		return nil, tooMany(most)
-	}
-	if !sale.Open {
-		return nil, notOpen(sale)
+	if err := fits(sale, b, seats); err != nil {
+		return nil, err
 	}
 	if err := a.refuseOrphans(ctx, sale, b.Seats, seats); err != nil {
 		return nil, err
@@ -64,10 +62,21 @@ func (a *API) reprice(ctx context.Context, sale *seatmap.Sale, b seatmap.Basket,
 	return price(sale, seats, b.Areas)
 }
 
+// fits judges whether a booking may have so many seats, now.
+func fits(sale *seatmap.Sale, b seatmap.Basket, seats []int) error {
+	switch most := sale.Terms.SeatsPerBooking; {
+	case len(seats)+places(b.Areas) > most:
+		return tooMany(most)
+	case !sale.Open:
+		return notOpen(sale)
+	}
+	return nil
+}
+
 // unlessBegun refuses a booking whose payment has begun: what is charged, and
 // for which seats, is written down by then. This is what is seen of it in
 // Postgres, and why; a payment that begins just now is found by its seal.
-func (a *API) unlessBegun(ctx context.Context, booking, user string) error {
+func (a *API) unlessBegun(ctx context.Context, sale *seatmap.Sale, booking, user string) error {
 	if a.pays == nil {
 		return nil
 	}
@@ -79,6 +88,11 @@ func (a *API) unlessBegun(ctx context.Context, booking, user string) error {
 		return seatmap.ErrNotYours
 	case state == "paying":
 		return paying()
+	case state == "unheld" && a.away(sale):
+		return nil
+	case state == "unheld":
+		return conflict("booked_without_hold", "this booking was made while seats could not be held: its seats stay as they are. Pay for it, "+
+			"or give it back and begin anew", nil)
 	case state == "held":
 		return conflict("payment_begun", "a payment of this booking was tried: its seats stay as they are. Pay with another card, "+
 			"or give them back and begin anew", nil)

@@ -17,6 +17,12 @@ type granted struct {
 
 // grant holds what a body asks for. Its errors are ready to be returned.
 func (a *API) grant(ctx context.Context, sale *seatmap.Sale, r TakeRequest, body takeBody) (g granted, err error) {
+	if a.away(sale) {
+		if g, err = a.unheld(ctx, sale, r, body); !errors.Is(err, seatmap.ErrHeld) {
+			return g, err
+		}
+		sale = held(sale)
+	}
 	if body.BestAvailable != nil {
 		g.basket, g.fresh, err = a.best(ctx, sale, r, *body.BestAvailable)
 		if err != nil {

@@ -31,6 +31,8 @@ type API struct {
 	maps   Maps      // nil: Redis is asked for every map
 	pays   Payments  // nil: the seal of a basket alone says that it is being paid for
 	nearby nearby
+	books  Books // nil: without Redis no bookings
+	rush   *rush // of bookings without holds
 }
 
 // NewAPI returns the calls of store. key is secret and the same on every node:
@@ -107,7 +109,11 @@ func (a *API) take(c echo.Context) error {
 // repeats one that was taken: its answer may have been lost as the sale closed.
 func (a *API) unlessRepeat(ctx context.Context, sale *seatmap.Sale, user, key string) error {
 	if key != "" {
-		switch _, err := a.store.Basket(ctx, sale.Event, a.token(user, sale.Event, key)); {
+		basket := a.store.Basket
+		if a.away(sale) {
+			basket = a.books.Booked
+		}
+		switch _, err := basket(ctx, sale.Event, a.token(user, sale.Event, key)); {
 		case err == nil:
 			return nil
 		case !errors.Is(err, seatmap.ErrNoBasket):
@@ -128,11 +134,22 @@ func (a *API) extend(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	b, err := a.store.Extend(c.Request().Context(), sale.Event, token, user, sale.Terms.Hold, sale.Terms.Grace)
+	b, err := a.last(c.Request().Context(), sale, token, user)
 	if err != nil {
 		return problem(sale, err)
 	}
 	return answer(c, http.StatusOK, sale, granted{basket: b})
+}
+
+// last makes a booking last for the event's hold time from now.
+func (a *API) last(ctx context.Context, sale *seatmap.Sale, token, user string) (seatmap.Basket, error) {
+	if a.away(sale) {
+		b, err := a.prolong(ctx, sale, token, user)
+		if !errors.Is(err, seatmap.ErrHeld) {
+			return b, err
+		}
+	}
+	return a.store.Extend(ctx, sale.Event, token, user, sale.Terms.Hold, sale.Terms.Grace)
 }
 
 // swap answers 200 with the booking and its new seats, and the same when it has
@@ -300,7 +317,7 @@ func problem(sale *seatmap.Sale, err error) error {
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking", Detail: "there is no such booking"}
 	case errors.Is(err, seatmap.ErrNoEvent):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event", Detail: "there is no such event"}
-	case errors.Is(err, seatmap.ErrUnavailable):
+	case errors.Is(err, seatmap.ErrUnavailable), errors.Is(err, seatmap.ErrHeld): // they are held since a moment
 		return fmt.Errorf("%w: %w", &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
 			Detail: "holds do not answer at the moment; send the same request again", RetryAfter: time.Second}, err)
 	default:

@@ -23,8 +23,13 @@ func (a *API) known(sale *seatmap.Sale) (seatmap.Map, bool) {
 	return slices.Clone(m), ok
 }
 
-// look returns a copy of the map: this node's own, or else what Redis says.
+// look returns a copy of the map: this node's own, or else what Redis says; of an
+// event without holds what Postgres knows.
 func (a *API) look(ctx context.Context, sale *seatmap.Sale) (seatmap.Map, error) {
+	if a.away(sale) {
+		m, err := a.books.Free(ctx, sale.Event)
+		return slices.Clone(m), err
+	}
 	if m, ok := a.known(sale); ok {
 		return m, nil
 	}
