@@ -99,9 +99,7 @@ func (f *Feed) follow(ctx context.Context, g *errgroup.Group, b Broadcaster, hot
 		one := newFollower(&f.o, event, b)
 		f.followers[event] = one
 		f.changedLocked()
-		if f.reason != "" {
-			f.tellLocked(b, one)
-		}
+		f.tellLocked(b, one, false) // that it is without holds is told with the next look
 		followed, cancel := context.WithCancel(ctx)
 		one.cancel = cancel
 		g.Go(func() error {
@@ -150,16 +148,17 @@ func (f *Feed) watchSilence(ctx context.Context, b Broadcaster) error {
 		err := f.look(ctx)
 		switch {
 		case err == nil && failures >= degradedAfter:
-			f.degrade(b, "")
+			f.degrade("")
 			failures = 0
 		case err == nil:
 			failures = 0
 		case ctx.Err() == nil:
 			if failures++; failures == degradedAfter {
 				f.o.Log.WarnContext(ctx, "numbers of hot events not known", "err", err)
-				f.degrade(b, "redis_unreachable")
+				f.degrade("redis_unreachable")
 			}
 		}
+		f.tellAll(ctx, b)
 	}
 }
 
@@ -208,9 +207,9 @@ func (f *Feed) all() []*follower {
 	return all
 }
 
-// degrade tells every watcher that only polling is sure, or that this is over.
-// An event that is hot only later is told as long as it lasts.
-func (f *Feed) degrade(b Broadcaster, reason string) {
+// degrade notes that only polling is sure of any event, and why, or that this is
+// over.
+func (f *Feed) degrade(reason string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reason = reason
@@ -219,19 +218,39 @@ func (f *Feed) degrade(b Broadcaster, reason string) {
 		degraded = 1
 	}
 	f.o.Metrics.degraded.Set(degraded)
+}
+
+// tellAll tells the watchers of every event whether they can rely on what is
+// pushed.
+func (f *Feed) tellAll(ctx context.Context, b Broadcaster) {
+	away := make(map[*follower]bool)
+	for _, one := range f.all() {
+		sale, err := f.o.Sales.Sale(ctx, one.event)
+		away[one] = err == nil && sale.NoHolds
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for _, one := range f.followers {
-		f.tellLocked(b, one)
+		f.tellLocked(b, one, away[one])
 	}
 }
 
-// tellLocked says whether one's watchers can rely on what is pushed. Nothing
-// may be said of an event whose topic has ended.
-func (f *Feed) tellLocked(b Broadcaster, one *follower) {
-	poll := ""
-	if f.reason != "" {
+// tellLocked tells one's watchers, unless they know. While an event is without
+// holds nothing is pushed of what is sold. Nothing may be said of an event whose
+// topic has ended.
+func (f *Feed) tellLocked(b Broadcaster, one *follower, away bool) {
+	reason, poll := f.reason, ""
+	if away {
+		reason = "no_holds"
+	}
+	if reason == one.told {
+		return
+	}
+	one.told = reason
+	if reason != "" {
 		poll = seatmapPath(one.event)
 	}
-	b.Degrade(one.topic, f.reason, poll)
+	b.Degrade(one.topic, reason, poll)
 }
 
 // ready returns the follower of an event once it has a projection: a new hot

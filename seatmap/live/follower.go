@@ -21,6 +21,7 @@ type follower struct {
 	log   *slog.Logger
 
 	cancel context.CancelFunc
+	told   string           // why its watchers poll beside; the Feed's, under its lock
 	heard  chan heardChange // 4096: what a busy sale says while a snapshot is read
 	seen   chan sighting    // 1: only the last look counts
 	loaded chan struct{}    // closed when there is a projection

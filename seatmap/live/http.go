@@ -26,11 +26,20 @@ type Streams interface {
 	ServeWS(w http.ResponseWriter, r *http.Request, allow func(ctx context.Context, topic, ticket string) (code, detail string))
 }
 
+// Books know what is sold of an event while it is without holds; checkout has
+// them.
+type Books interface {
+	// Sold returns the map of what is sold and unavailable, and the places left.
+	// Neither must be written.
+	Sold(ctx context.Context, event string) (seatmap.Map, map[string]int, error)
+}
+
 // API serves maps: to poll, and to watch.
 type API struct {
 	feed    *Feed
 	streams Streams
 	tickets *Tickets
+	books   Books              // nil: without Redis what was known last is shown
 	direct  singleflight.Group // reads of Redis, by event
 }
 
@@ -38,6 +47,12 @@ type API struct {
 // guarded events ask for tickets.
 func NewAPI(feed *Feed, streams Streams, tickets *Tickets) *API {
 	return &API{feed: feed, streams: streams, tickets: tickets}
+}
+
+// Without has the maps of events without holds read from b.
+func (a *API) Without(b Books) *API {
+	a.books = b
+	return a
 }
 
 // Mount adds the routes to g, which is /v1.
@@ -131,8 +146,16 @@ func deltaControl(sale *seatmap.Sale) string {
 
 // view is this node's projection, or one read of Redis shared by all who ask
 // meanwhile, or the projection again, marked stale, when Redis does not answer.
+// Of an event without holds it is what is sold, marked likewise.
 func (a *API) view(ctx context.Context, sale *seatmap.Sale) (*view, error) {
 	one, sure := a.feed.projected(sale)
+	if a.away(sale) {
+		v, err := a.sold(ctx, sale, one)
+		if err != nil && one != nil {
+			return one.view().Stale(), nil
+		}
+		return v, err
+	}
 	if sure {
 		return one.view(), nil
 	}
@@ -141,6 +164,23 @@ func (a *API) view(ctx context.Context, sale *seatmap.Sale) (*view, error) {
 		return one.view().Stale(), nil
 	}
 	return v, err
+}
+
+// away says that an event is without holds.
+func (a *API) away(sale *seatmap.Sale) bool { return sale.NoHolds && a.books != nil }
+
+// sold is the map of what is sold, under the number this node has come to: the
+// reset that ends the mode without holds is above it.
+func (a *API) sold(ctx context.Context, sale *seatmap.Sale, one *follower) (*view, error) {
+	m, left, err := a.books.Sold(ctx, sale.Event)
+	if err != nil {
+		return nil, fmt.Errorf("sold seats of %s: %w: %w", sale.Event, ErrStore, err)
+	}
+	s := State{Map: m, Areas: left}
+	if one != nil {
+		s.N, _, _ = one.position()
+	}
+	return newView(s, sale, true), nil
 }
 
 func (a *API) shared(ctx context.Context, sale *seatmap.Sale) (*view, error) {
@@ -196,7 +236,10 @@ func (a *API) since(c echo.Context, sale *seatmap.Sale) error {
 		return web.Bad("bad_request", "since is the number of the map you have")
 	}
 	ctx := c.Request().Context()
-	d, err := a.changes(ctx, sale, n)
+	d, err := seatmap.Delta{}, ErrTrimmed // of an event without holds nothing is told but the whole
+	if !a.away(sale) {
+		d, err = a.changes(ctx, sale, n)
+	}
 	lost := errors.Is(err, ErrTrimmed) || errors.Is(err, ErrFork) || errors.Is(err, ErrCold)
 	switch {
 	case lost && sale.Guarded:

@@ -3,6 +3,7 @@ package live
 import (
 	"bytes"
 	"compress/gzip"
+	"hash/fnv"
 	"strconv"
 	"sync"
 
@@ -28,7 +29,7 @@ type page struct {
 	Mode        string  `json:"mode"`            // hot or ordinary
 	Live        *string `json:"live"`            // where it is pushed; null when it is not
 	PollAfterMs int     `json:"poll_after_ms"`   // how long to wait before asking again
-	Stale       bool    `json:"stale,omitempty"` // the store does not answer: this is what was known last
+	Stale       bool    `json:"stale,omitempty"` // the store does not answer: this is what was known last, or what is sold
 }
 
 // newView keeps s, which must not change any more.
@@ -64,8 +65,10 @@ func (v *view) mode() string {
 // tag names what Body says: one map may be told in more ways than one.
 func (v *view) tag() string {
 	tag := strconv.FormatInt(v.state.N, 10) + "-" + v.sale.ChartSHA[:min(12, len(v.sale.ChartSHA))] + "-" + v.mode()
-	if v.stale {
-		tag += "-stale"
+	if v.stale { // many are of one number
+		h := fnv.New64a()
+		_, _ = h.Write(v.Body())
+		tag += "-stale-" + strconv.FormatUint(h.Sum64(), 36)
 	}
 	return tag
 }
