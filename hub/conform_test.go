@@ -267,19 +267,6 @@ func checkOne(t testing.TB, e event, have int64) int64 {
 
 // publishing steps src every pause by up to most numbers, until it is stopped.
 func publishing(n *node, src *truth, pause time.Duration, most int) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		tick := time.NewTicker(pause)
-		defer tick.Stop()
-		for i := 0; ; i++ {
-			select {
-			case <-quit:
-				return
-			case <-tick.C:
-				src.step(n.Hub, 1+i%most)
-			}
-		}
-	}()
-	return func() { close(quit); <-done }
+	i := 0
+	return again(pause, func() { src.step(n.Hub, 1+i%most); i++ })
 }

@@ -93,20 +93,11 @@ type pace struct {
 }
 
 func newPace(n *node, src *truth) *pace {
-	p, quit, done := &pace{}, make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-quit:
-				return
-			case <-time.After(3 * time.Millisecond):
-				src.step(n.Hub, 1)
-				p.times = append(p.times, time.Now())
-			}
-		}
-	}()
-	p.stop = func() { close(quit); <-done }
+	p := &pace{}
+	p.stop = again(3*time.Millisecond, func() {
+		src.step(n.Hub, 1)
+		p.times = append(p.times, time.Now())
+	})
 	return p
 }
 

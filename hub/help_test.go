@@ -86,6 +86,25 @@ func (s *truth) next() int64 {
 
 func delta(prev, n int64) []byte { return fmt.Appendf(nil, `{"n":%d,"prev":%d}`, n, prev) }
 
+// again calls f after every pause until it is stopped.
+func again(pause time.Duration, f func()) (stop func()) {
+	quit, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(pause)
+		defer tick.Stop()
+		for {
+			select {
+			case <-quit:
+				return
+			case <-tick.C:
+				f()
+			}
+		}
+	}()
+	return func() { close(quit); <-done }
+}
+
 // event is one Server-Sent Event as a browser reads it.
 type event struct {
 	Event string

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -192,15 +191,7 @@ func TestDrainReachesAReaderThatNeverCatchesUp(t *testing.T) {
 
 // steps publishes a frame each 100 ms until stop is called.
 func steps(src *truth, h *hub.Hub) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for ctx.Err() == nil {
-			src.step(h, 1)
-			time.Sleep(100 * time.Millisecond)
-		}
-	})
-	return func() { cancel(); wg.Wait() }
+	return again(100*time.Millisecond, func() { src.step(h, 1) })
 }
 
 // dialPipe opens a socket to h over a connection without buffers.

@@ -13,22 +13,12 @@ import (
 
 // everyTopic publishes the same numbers for all topics, until it is stopped.
 func everyTopic(n *node, src *truth, topics []string, pause time.Duration) (stop func()) {
-	quit, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-quit:
-				return
-			case <-time.After(pause):
-			}
-			at := src.next()
-			for _, name := range topics {
-				n.Publish(name, at-1, []int64{at}, time.Now(), delta(at-1, at))
-			}
+	return again(pause, func() {
+		at := src.next()
+		for _, name := range topics {
+			n.Publish(name, at-1, []int64{at}, time.Now(), delta(at-1, at))
 		}
-	}()
-	return func() { close(quit); <-done }
+	})
 }
 
 // topicOf is which topic a message is of.
