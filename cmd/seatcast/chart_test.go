@@ -325,3 +325,37 @@ func TestAnEventsChartIsPublishedByCommand(t *testing.T) {
 		t.Error("a file that is not there is published")
 	}
 }
+
+func TestThePageGoesOnUnderAnotherChart(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.fated("demo")
+	p := h.visit(t, n, "live")
+	p.tap(0)
+	p.tap(5)
+	p.Until("two are chosen", holdButton+`?.innerText === 'Hold 2'`)
+
+	next := redrawn(2, "n1", "n2")
+	next.Categories = append(next.Categories, seatmap.Category{Name: "Bar stools"})
+	next.Sections[0].Rows[len(next.Sections[0].Rows)-1].Seats[0].Category = "Bar stools"
+	done, a := h.operator(n, "olga").publish(h.event, next, map[string]int64{"Bar stools": 770})
+	a.want(t, http.StatusOK, "")
+	p.Until("the new category is there, with its price", `document.getElementById('legend').innerText.includes('Bar stools') && document.getElementById('legend').innerText.includes('7.70')`)
+	p.Until("what is not drawn any more is not chosen", holdButton+`?.innerText === 'Hold 1'`)
+	p.Until("the map is live", `document.getElementById('live').dataset.mode === 'live' && document.querySelector('#legend small')?.innerText`)
+	h.onChart(n, done.Chart)
+	p.tap(80)
+	p.Until("a new seat is chosen", holdButton+`?.innerText === 'Hold 2'`)
+	p.press(holdButton)
+	p.stage("held")
+	if held := h.count(t.Context(), `SELECT count(*) FROM seats WHERE event_id = $1 AND dropped`, h.event); held != 2 {
+		t.Errorf("%d seats are dropped", held)
+	}
+	want := stateOf(h.chart.Seats, seatmap.Held, 5, 80)
+	want.Set(0, seatmap.Unavailable)
+	want.Set(1, seatmap.Unavailable)
+	if got := h.poll(n, "", ""); string(got.Map) != string(want) {
+		t.Error(differ(want, got.Map))
+	}
+	p.clean()
+}

@@ -20,6 +20,7 @@ export class Cart extends EventTarget {
   places = new Map(); // area → quantity
   gone = new Set(); // seats the server said are taken; until the map says otherwise
   booking = null; // the server's answer
+  prices = new Map(); // category → minor units, on the chart in force
   party = 2; // seats to ask for when the house chooses
   busy = false;
   #api;
@@ -39,19 +40,26 @@ export class Cart extends EventTarget {
     super();
     this.#api = api;
     this.#event = event;
-    this.prices = new Map(event.prices.map((p) => [p.category, p.amount]));
   }
 
-  /** on follows a chart and its state. Seats chosen on another chart are found again by ticketId. */
+  /**
+   * on follows a chart and its state, and the event as it is sold on it. Seats
+   * chosen on another chart are found again by ticketId.
+   */
   on(state) {
     const old = this.#chart;
+    this.prices = new Map(this.#event.prices.map((p) => [p.category, p.amount]));
     this.#chart = state.chart;
     this.#state = state;
     if (!old) return;
     const kept = [...this.picked].map((i) => this.#chart.byTicketId.get(old.ticketId[i])).filter((i) => i !== undefined);
+    const areas = new Set(this.#event.areas.map((a) => a.area));
+    const left = [...this.places].filter(([area]) => areas.has(area));
+    const lost = kept.length < this.picked.size || left.length < this.places.size;
     this.picked = new Set(kept);
+    this.places = new Map(left);
     this.gone.clear();
-    this.#changed();
+    this.#changed(lost);
   }
 
   /** seen drops marks of seats that are free again. */

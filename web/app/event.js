@@ -26,7 +26,7 @@ const id = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 async function main() {
   let event;
   try {
-    event = await api.get(`/v1/events/${encodeURIComponent(id)}`);
+    event = await details();
     const cart = new Cart(api, event);
     header(event);
     await house(event, cart, new State(await chart(event.chart)));
@@ -36,6 +36,11 @@ async function main() {
     $('fatal').hidden = false;
     if (!('code' in p)) throw p;
   }
+}
+
+/** details is the event as it is sold now. */
+function details() {
+  return api.get(`/v1/events/${encodeURIComponent(id)}`);
 }
 
 /** chart fetches and flattens a chart. */
@@ -84,7 +89,12 @@ async function house(event, cart, first) {
     sink: {
       snapshot: (frame) => apply(state.snapshot(frame), false),
       delta: (frame) => apply(state.delta(frame), true),
-      chart: async (sha) => show(new State(await chart(sha))),
+      chart: async (sha) => {
+        const [next, now] = await Promise.all([chart(sha), details()]);
+        if (now.chart !== sha) throw new Error('the event is on another chart'); // of two servers one is behind: ask again
+        Object.assign(event, now); // its prices and areas are that chart's
+        show(new State(next));
+      },
       mode: (mode) => { $('live').dataset.mode = mode; $('live-text').textContent = MODES[mode]; },
       heard: () => { $('asof').textContent = `as of ${new Date(clock.now()).toLocaleTimeString()}`; },
     },
