@@ -21,7 +21,8 @@
 //	changes ───────────────────────────▶ entries, position moves, one transaction
 //	   │
 //	   ├── prev above it: trimmed ──────┐
-//	   ├── prev below it: fork ─────────┤
+//	   ├── prev below it, or another ───┤
+//	   │   change of its number: fork   │
 //	   ├── prev 0: emptied ─────────────┼──▶ gap up to the map of now, what differs seen,
 //	   ├── says reset ──────────────────┘    the changes that lead up to it entered
 //	   └── the number itself is below the position: the event is rebuilt above it first
@@ -91,6 +92,12 @@ type Entry struct {
 type Position struct {
 	N  int64 // 0: nothing yet
 	At time.Time
+}
+
+// is says that c, of the same number, is the change that was recorded. While numbers
+// are ahead of the clock, after a rebuild, two histories may give the same one.
+func (p Position) is(c *seatmap.Change) bool {
+	return c.Prev < 0 || c.At == p.At.UnixMilli() // what cannot be read is told nothing of
 }
 
 // Gap is a part of an event's history that is not known: after From and up to

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -58,7 +59,7 @@ func (a *API) getHistory(c echo.Context) error {
 	if err != nil {
 		return problem(err)
 	}
-	seat, ok := sale.Index.Seat(c.Param("seat"))
+	seat, ok := sale.Index.Seat(seatOf(c))
 	if !ok {
 		return problem(errNoSeat)
 	}
@@ -75,6 +76,19 @@ func (a *API) getHistory(c echo.Context) error {
 	answer.TicketID, answer.Section, answer.Row, answer.Label = seat.TicketID, at.Section.Name, at.Row.Label, seat.Label
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.JSON(http.StatusOK, answer)
+}
+
+// seatOf is the ticket id of the path. The router leaves a path as it was sent when it has to: one
+// with an escaped slash.
+func seatOf(c echo.Context) string {
+	seat := c.Param("seat")
+	if c.Request().URL.RawPath == "" {
+		return seat
+	}
+	if plain, err := url.PathUnescape(seat); err == nil {
+		return plain
+	}
+	return seat
 }
 
 func asked(c echo.Context) (q question, err error) {

@@ -243,9 +243,15 @@ func (r *Recorder) next(ctx context.Context, s *shelf) (_ *page, more bool, err 
 	if s.at.N == 0 {
 		return r.beyond(ctx, s, Began)
 	}
-	changes, last, err := r.source.after(ctx, s.event, s.at.N)
+	changes, last, err := r.source.since(ctx, s.event, s.at.N)
 	if err != nil {
 		return nil, false, err
+	}
+	if len(changes) > 0 && changes[0].N == s.at.N {
+		if !s.at.is(&changes[0]) {
+			return r.beyond(ctx, s, Fork)
+		}
+		changes = changes[1:]
 	}
 	if len(changes) == 0 && last > s.at.N {
 		return r.beyond(ctx, s, Trimmed) // its log is gone

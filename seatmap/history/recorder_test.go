@@ -126,7 +126,8 @@ func TestARecorderKilledAtAnyMomentLosesNothingAndRepeatsNothing(t *testing.T) {
 		kill()
 	}
 	_ = sale.Wait() // it returns none
-	h.record()
+	last := h.said[len(h.said)-1].N
+	h.eventually("the last one has the event for itself", func() bool { h.record(); return h.position() == last })
 	h.entered()
 	want(t, "gaps", h.gaps(), "began")
 	if killed < 20 {
@@ -217,6 +218,36 @@ func TestChangesThatAFailoverLostAreAFork(t *testing.T) {
 			h.record()
 			if rows := h.rows(); rows[len(rows)-1] != "9 held dan-the-fourth" {
 				t.Errorf("after the gap: %q", rows)
+			}
+		})
+	}
+}
+
+// While numbers are ahead of the clock a lost history and the one that goes on
+// give the same numbers.
+func TestAnotherChangeOfTheSameNumberIsAFork(t *testing.T) {
+	for name, goesOn := range map[string]bool{"nothing happened since": false, "and it has gone on": true} {
+		t.Run(name, func(t *testing.T) {
+			h := setup(t)
+			if err := h.Rebuild(t.Context(), h.event, time.Now().Add(time.Minute).UnixMicro()); err != nil {
+				t.Fatal(err)
+			}
+			kept, shown := h.dump(), slices.Clone(h.m)
+			lost := h.hold("ann-the-first", 1)
+			h.record()
+			h.restore(kept)
+			h.m = shown
+			h.eventually("another millisecond", func() bool { return time.Now().UnixMilli() > lost.At })
+			if c := h.hold("bob-the-second", 2); c.N != lost.N {
+				t.Fatalf("numbers %d and %d", lost.N, c.N)
+			}
+			if goesOn {
+				h.hold("cyd-the-third", 4)
+			}
+			h.record()
+			want(t, "gaps", h.gaps(), "began", "fork")
+			if got := h.shown(); string(got) != string(h.m) {
+				t.Errorf("the entries show %v, the map %v", got, h.m)
 			}
 		})
 	}

@@ -58,16 +58,17 @@ func (s source) numbers(ctx context.Context, events []string) (map[string]int64,
 	return numbers, failed
 }
 
-// after returns the changes that are logged above number n, a batch of them at
-// most, and where the event is. It returns errCold, or errFork when that is below n.
-func (s source) after(ctx context.Context, event string, n int64) (changes []seatmap.Change, last int64, err error) {
+// since returns the changes that are logged from number n on, itself too if the log
+// still has it, a batch of them at most, and where the event is. It returns
+// errCold, or errFork when that is below n.
+func (s source) since(ctx context.Context, event string, n int64) (changes []seatmap.Change, last int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	var seq *redis.StringCmd
 	var entries *redis.XMessageSliceCmd
 	_, err = s.rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		seq = p.Get(ctx, seatmap.SeqKey(event))
-		entries = p.XRangeN(ctx, seatmap.LogKey(event), strconv.FormatInt(n+1, 10)+"-0", "+", batch)
+		entries = p.XRangeN(ctx, seatmap.LogKey(event), strconv.FormatInt(n, 10)+"-0", "+", batch)
 		return nil
 	})
 	if errors.Is(err, redis.Nil) {
@@ -80,7 +81,7 @@ func (s source) after(ctx context.Context, event string, n int64) (changes []sea
 		err = errFork
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("log of %s above %d: %w", event, n, err)
+		return nil, 0, fmt.Errorf("log of %s since %d: %w", event, n, err)
 	}
 	return parseLog(entries.Val()), last, nil
 }
