@@ -125,11 +125,13 @@ func NewPublisher(store *Store, holds Holds, log *slog.Logger) *Publisher {
 	return &Publisher{store: store, holds: holds, log: log}
 }
 
-// asideFor is how long seats about to be dropped are held. The commit is
-// reached within commitWithin or not at all: see commitDraft.
 const (
-	asideFor     = 40 * time.Second
+	// publishWithin bounds all of it, and telling Redis alone.
+	publishWithin = time.Minute
+	// commitWithin of setting seats aside the commit is reached, or never.
 	commitWithin = 20 * time.Second
+	// asideFor is how long those are held: longer, see lockEvent.
+	asideFor = 40 * time.Second
 )
 
 // Publish puts a chart in force. The same chart again, at the same prices,
@@ -138,6 +140,8 @@ const (
 // seatmap.ErrUnavailable, after which it may have been published or not: call
 // again.
 func (p *Publisher) Publish(ctx context.Context, n Publication) (Published, error) {
+	ctx, cancel := context.WithTimeout(ctx, publishWithin)
+	defer cancel()
 	done, err := p.publish(ctx, n)
 	if err != nil {
 		return Published{}, fmt.Errorf("publish a chart of %s: %w", n.Event, err)

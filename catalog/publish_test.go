@@ -331,6 +331,29 @@ func TestOfTwoChartsPublishedAtOnceOneIsOvertaken(t *testing.T) {
 	}
 }
 
+// Somebody pays for a seat that is to be dropped, and takes long over it.
+func TestAChartWaitsForNobodyForEver(t *testing.T) {
+	p := publishing(t)
+	tx, err := p.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
+	if _, err := tx.Exec(t.Context(), `SELECT FROM seats WHERE event_id = $1 AND i = 0 FOR UPDATE`, p.event); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Publish(t.Context(), catalog.Publication{Event: p.event, Chart: without(1)}); !errors.Is(err, seatmap.ErrUnavailable) {
+		t.Errorf("while a seat is locked: %v", err)
+	}
+	if p.gate.aside != 0 {
+		t.Errorf("%d seats are still set aside", p.gate.aside)
+	}
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, without(1))
+}
+
 func TestRedisIsToldOfAChartByWhoeverRuns(t *testing.T) {
 	p := publishing(t)
 	p.gate.fails = seatmap.ErrUnavailable

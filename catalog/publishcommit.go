@@ -2,10 +2,13 @@ package catalog
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"seatcast/seatmap"
 )
@@ -35,7 +38,17 @@ func (s *Store) commit(ctx context.Context, d *draft, by time.Time) (certain boo
 		certain = false
 		return nil
 	})
+	if busy(err) {
+		err = fmt.Errorf("%w: %w", seatmap.ErrUnavailable, err)
+	}
 	return certain, translate(err)
+}
+
+// busy says that Postgres let others go first: a lock was not to be had in time,
+// or two waited for each other.
+func busy(err error) bool {
+	var verdict *pgconn.PgError
+	return errors.As(err, &verdict) && (verdict.Code == "55P03" || verdict.Code == "40P01")
 }
 
 // lockEvent has Redis told of nothing until the end of tx, and sees that the

@@ -60,6 +60,8 @@ func (s *Store) untold(ctx context.Context) ([]string, error) {
 // so at the same time wait for each other, by a lock of their own: the event's
 // is what the reset takes.
 func (p *Publisher) tell(ctx context.Context, event string) error {
+	ctx, cancel := context.WithTimeout(ctx, publishWithin)
+	defer cancel()
 	err := pgx.BeginFunc(ctx, p.store.db, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast chart:' || $1, 0))`, event)
 		if err != nil {
