@@ -244,13 +244,21 @@ func (c eventListCmd) Run(ctx context.Context, s *streams) error {
 			return printJSON(s.out, events)
 		}
 		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		say(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tMODE\tSTATE\n") // errors show at Flush
+		say(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tMODE\tSTATE\tHOLDS\n") // errors show at Flush
 		for _, e := range events {
-			say(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
-				e.Starts.Format(time.RFC3339), e.Opens.Format(time.RFC3339), e.Mode, e.State)
+			say(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
+				e.Starts.Format(time.RFC3339), e.Opens.Format(time.RFC3339), e.Mode, e.State, kept(e))
 		}
 		return w.Flush()
 	})
+}
+
+// kept says whether bookings of an event hold their seats.
+func kept(e catalog.Event) string {
+	if e.NoHolds {
+		return "none"
+	}
+	return "kept"
 }
 
 func printJSON[T any](w io.Writer, all []T) error {

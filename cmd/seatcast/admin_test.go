@@ -191,7 +191,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	eventually(t, 5*time.Second, "the node sells it no more", func() bool { return ann.hold("spring-gala", "", "tb").Code == "sale_not_open" })
 
 	lines := strings.Split(must(t, "event", "list"), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "ID ") || !strings.Contains(lines[2], "spring-gala") || !strings.HasSuffix(lines[2], "closed") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "ID ") || !strings.Contains(lines[2], "spring-gala") || !strings.HasSuffix(lines[2], "closed  kept") {
 		t.Errorf("listed as\n%s", strings.Join(lines, "\n"))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
+	"seatcast/checkout"
 	"seatcast/web"
 )
 
@@ -29,6 +30,7 @@ const settingsTimeout = 3 * time.Second
 type readiness struct {
 	st       *stores
 	sessions *web.Sessions
+	outage   *checkout.Outage // nil: a Redis that is silent is missed here alone
 	leaving  atomic.Bool
 	natsLost atomic.Int64 // Unix nanoseconds since when NATS is away; 0 while it is there
 }
@@ -45,7 +47,8 @@ func (r *readiness) checks() map[string]func(context.Context) error {
 		"serving":           r.serving,
 		"sessions":          r.sessions.Ready,
 		"nats":              r.nats,
-		"redis":             func(ctx context.Context) error { return r.st.rdb.Ping(ctx).Err() },
+		"redis":             r.redis,
+		"holds":             r.holds,
 		"redis_eviction":    r.redisEviction,
 		"redis_memory":      r.redisMemory,
 		"redis_persistence": r.redisPersistence,
@@ -87,6 +90,39 @@ func (r *readiness) nats(context.Context) error {
 		return fmt.Errorf("away for %s", away.Round(time.Second))
 	}
 	return web.Warning("away; maps are repaired by polling")
+}
+
+// pingTimeout leaves time to ask what other nodes say.
+const pingTimeout = time.Second
+
+// redis: without it this node must not take bookings, since others may hold the
+// seats. When it is away for everybody they are taken without holds.
+func (r *readiness) redis(ctx context.Context) error {
+	asked, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	err := r.st.rdb.Ping(asked).Err()
+	if err == nil || r.outage == nil {
+		return err
+	}
+	if alone, unknown := r.outage.Alone(ctx); alone || unknown != nil {
+		return err
+	}
+	return web.Warning("answers no node: " + err.Error())
+}
+
+// holds warns of events that take bookings without holds.
+func (r *readiness) holds(ctx context.Context) error {
+	if r.outage == nil {
+		return nil
+	}
+	n, err := r.outage.Unheld(ctx)
+	switch {
+	case err != nil:
+		return web.Warning("cannot be read: " + err.Error())
+	case n > 0:
+		return web.Warning(fmt.Sprintf("%d events take bookings without holds", n))
+	}
+	return nil
 }
 
 // redisEviction: holds are keys that expire, so a Redis that may evict them

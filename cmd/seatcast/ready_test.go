@@ -30,7 +30,7 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 	h := newHouse(t, plan{})
 	n := h.node()
 	checks := readyz(t, n, http.StatusOK).Checks
-	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "redis_eviction": "ok", "redis_memory": "ok", "postgres": "ok",
+	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "holds": "ok", "redis_eviction": "ok", "redis_memory": "ok", "postgres": "ok",
 		"redis_persistence": "warn", "postgres_settings": "warn"} { // servers of tests forget everything
 		if checks[name].Status != want {
 			t.Errorf("%s is %+v, want %s", name, checks[name], want)
@@ -64,7 +64,7 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 		t.Errorf("a Redis that remembers is %+v", c)
 	}
 	h.redis.Kill()
-	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis"]; c.Status != "fail" {
+	if c := readyz(t, n, http.StatusOK).Checks["redis"]; c.Status != "warn" { // it answers nobody: see outage_test.go
 		t.Errorf("a Redis that is gone is %+v", c)
 	}
 }

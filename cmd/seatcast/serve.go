@@ -147,6 +147,9 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	}
 	store := holds.New(b.st.rdb, ledger, voice, b.log)
 	b.reg.MustRegister(store)
+	watch := checkout.NewOutage(checkout.OutageOptions{Store: ledger, Holds: store, Log: b.log})
+	a.ready.outage = watch
+	books := checkout.NewBooks(ledger)
 
 	if b.cfg.has("api") || b.cfg.has("hub") {
 		a.runners = append(a.runners, holds.Lapser{Store: store, Sales: shop, Log: b.log}.Run)
@@ -156,13 +159,15 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 		})
 		said.Near(feed)
 		if b.cfg.has("hub") {
-			b.buildHub(a, v1, feed)
+			b.buildHub(a, v1, feed, books)
 		} else {
 			a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, nil) })
 		}
 		if b.cfg.has("api") {
 			trail.MountAdmin(admin)
-			b.buildBookings(a, v1, ledger, shop, store, feed)
+			b.reg.MustRegister(watch)
+			a.runners = append(a.runners, watch.Run)
+			b.buildBookings(a, v1, books, shop, store, feed)
 		}
 	}
 	b.buildPublisher(a, admin, shop, store)
@@ -196,9 +201,10 @@ func (b *builder) buildPublisher(a *app, admin *echo.Group, shop *catalog.Store,
 	}
 }
 
-// buildBookings lets shoppers hold seats, behind what the feed has heard of them.
-func (b *builder) buildBookings(a *app, v1 *echo.Group, ledger *checkout.Store, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
-	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey)).With(feed, ledger)
+// buildBookings lets shoppers hold seats, behind what the feed has heard of them,
+// or book without holding while Redis is away.
+func (b *builder) buildBookings(a *app, v1 *echo.Group, books *checkout.Books, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
+	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey)).With(feed, books).Without(books)
 	if b.cfg.Gate == "on" {
 		gate := holds.NewGate(holds.GateOptions{Store: store, Heard: feed, Log: b.log})
 		b.reg.MustRegister(gate)
@@ -210,14 +216,14 @@ func (b *builder) buildBookings(a *app, v1 *echo.Group, ledger *checkout.Store, 
 
 // buildHub joins the feed to those who watch: it orders and merges, the hub
 // writes.
-func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed) {
+func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed, books *checkout.Books) {
 	a.hub = hub.New(hub.Options{
 		Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg,
 		Limits: b.cfg.hubLimits(a.echo.IPExtractor, b.log), MaxAge: b.cfg.HubMaxAge, Portable: b.cfg.HubEngine == "portable",
 	})
 	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
 	tickets := live.NewTickets(live.TicketOptions{Redis: b.st.rdb, Key: []byte(b.cfg.ServerKey)})
-	live.NewAPI(feed, a.hub, tickets).Mount(v1)
+	live.NewAPI(feed, a.hub, tickets).Without(books).Mount(v1)
 }
 
 // buildCheckout joins the arbiter to the gate and to who moves the money.

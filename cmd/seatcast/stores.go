@@ -36,8 +36,11 @@ func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logg
 	if st.rdb, err = holds.Client(cfg.Redis); err != nil {
 		return nil, err
 	}
-	if err = st.rdb.Ping(ctx).Err(); err != nil {
+	if err = st.rdb.Ping(ctx).Err(); err != nil && !unheld(ctx, st.pool) {
 		return nil, fmt.Errorf("redis: %w", err)
+	}
+	if err != nil {
+		log.WarnContext(ctx, "started without Redis, which answers no node", "err", err)
 	}
 	if st.say, err = live.Connect(cfg.NATS, "seatcast voice", m, log); err != nil {
 		return nil, err
@@ -46,6 +49,13 @@ func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logg
 		return nil, err
 	}
 	return st, nil
+}
+
+// unheld says that some event is without holds: then Redis is away for everybody,
+// and what its URL leads to was right.
+func unheld(ctx context.Context, pool *pgxpool.Pool) (away bool) {
+	err := pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM events WHERE unheld_since IS NOT NULL)`).Scan(&away)
+	return err == nil && away
 }
 
 func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
