@@ -331,6 +331,17 @@ func TestOfTwoChartsPublishedAtOnceOneIsOvertaken(t *testing.T) {
 	}
 }
 
+func TestNothingIsDroppedWhileAnEventIsSoldWithoutHolds(t *testing.T) {
+	p := publishing(t)
+	p.exec(t, `UPDATE events SET unheld_since = now()`)
+	if _, err := p.Publish(t.Context(), catalog.Publication{Event: p.event, Chart: without(1)}); !errors.Is(err, seatmap.ErrUnavailable) {
+		t.Errorf("a free seat is dropped: %v", err)
+	}
+	if done := p.put(t, with("n1")); done.Added != 1 {
+		t.Errorf("%+v", done)
+	}
+}
+
 // Somebody pays for a seat that is to be dropped, and takes long over it.
 func TestAChartWaitsForNobodyForEver(t *testing.T) {
 	p := publishing(t)

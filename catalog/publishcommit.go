@@ -61,10 +61,14 @@ func lockEvent(ctx context.Context, tx pgx.Tx, d *draft) error {
 	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended($1, 0))`, seatmap.LockName(d.Event)); err != nil {
 		return err
 	}
-	var same bool
-	err := tx.QueryRow(ctx, `SELECT chart_version = $2 FROM events WHERE id = $1 FOR NO KEY UPDATE`, d.Event, d.version).Scan(&same)
-	if err == nil && !same {
-		err = ErrOvertaken
+	var same, held bool
+	err := tx.QueryRow(ctx, `SELECT chart_version = $2, unheld_since IS NULL FROM events WHERE id = $1 FOR NO KEY UPDATE`, d.Event, d.version).
+		Scan(&same, &held)
+	switch {
+	case err == nil && !same:
+		return ErrOvertaken
+	case err == nil && !held && len(d.free) > 0: // what was set aside may be booked without a hold
+		return fmt.Errorf("%w: %s is sold without holds", seatmap.ErrUnavailable, d.Event)
 	}
 	return err
 }

@@ -125,9 +125,11 @@ func (deadlyRestore) Restore(context.Context, string, seatmap.Marks) error {
 type deadlyAside struct{ catalog.Holds }
 
 func (d deadlyAside) SetAside(ctx context.Context, event string, seats []int, _ time.Duration) ([]string, []int, error) {
-	baskets, gone, err := d.Holds.SetAside(ctx, event, seats, 3*time.Second)
-	kill()
-	return baskets, gone, err
+	_, _, err := d.Holds.SetAside(ctx, event, seats, 3*time.Second)
+	if err == nil {
+		kill()
+	}
+	return nil, nil, err
 }
 
 // deadlyReset dies between the commit of a chart and telling Redis.
