@@ -42,12 +42,12 @@ func (s *Store) begin(ctx context.Context, b *booking, a *attempt, key string) (
 	return made, fresh, said("begin payment of "+b.ID, err)
 }
 
-func insertBooking(ctx context.Context, tx pgx.Tx, b *booking) error {
-	_, err := tx.Exec(ctx, `
-		INSERT INTO bookings (id, event_id, user_id, state, seats, areas, currency, amount, quote, request_hash, first_held_at, deadline, cap_at)
-		VALUES ($1, $2, $3, 'paying', $4, $5, $6, $7, $8, $9, $10, $11, $12)
+func insertBooking(ctx context.Context, q execer, b *booking) error {
+	_, err := q.Exec(ctx, `
+		INSERT INTO bookings (id, event_id, user_id, state, seats, areas, currency, amount, quote, request_hash, first_held_at, deadline, cap_at, operator, note)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 		ON CONFLICT (id) DO NOTHING`,
-		b.ID, b.Event, b.User, b.Seats, b.Areas, b.Money.Currency, b.Money.Amount, b.Quote, b.Hash, b.First, b.Deadline, b.Cap)
+		b.ID, b.Event, b.User, b.State, b.Seats, b.Areas, b.Money.Currency, b.Money.Amount, b.Quote, b.Hash, b.First, b.Deadline, b.Cap, b.Operator, b.Note)
 	return err
 }
 

@@ -93,7 +93,7 @@ func later(a, b time.Time) time.Time {
 
 func (b *booking) basket() seatmap.Basket {
 	return seatmap.Basket{Event: b.Event, Token: b.Token, User: b.User, Seats: b.Seats, Areas: b.Areas, Quote: b.Quote, Hash: b.Hash,
-		First: b.First, Until: b.Deadline, Cap: b.Cap, State: seatmap.BasketState(b.State), Lost: b.LostSeats, Unheld: b.Unheld}
+		First: b.First, Until: b.Deadline, Cap: b.Cap, State: seatmap.BasketState(b.State), Lost: b.LostSeats, Unheld: b.Unheld, Operator: b.Operator, Note: b.Note}
 }
 
 func (a *attempt) answer() AttemptAnswer {

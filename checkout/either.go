@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"seatcast/seatmap"
@@ -67,6 +69,24 @@ func (e either) Release(ctx context.Context, event, token, user string) error {
 		return unknown(err)
 	}
 	return e.Holds.Release(ctx, event, token, user)
+}
+
+// Holding returns the open bookings that name seats: nothing is held.
+func (e either) Holding(ctx context.Context, event string, seats []int) (map[int]seatmap.Basket, error) {
+	if e.away(ctx, event) {
+		return e.store.naming(ctx, event, seats)
+	}
+	return e.Holds.Holding(ctx, event, seats)
+}
+
+// SetAside refuses seats that open bookings name. The others need not be held:
+// who wants them meets the arbiter.
+func (e either) SetAside(ctx context.Context, event string, seats []int, hold time.Duration) (baskets []string, gone []int, err error) {
+	if e.away(ctx, event) {
+		named, err := e.store.naming(ctx, event, seats)
+		return nil, slices.Sorted(maps.Keys(named)), err
+	}
+	return e.Holds.SetAside(ctx, event, seats, hold)
 }
 
 // Shown shows nothing.

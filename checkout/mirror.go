@@ -77,7 +77,7 @@ func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) 
 			ARRAY(SELECT i FROM seats WHERE event_id = e.id AND status = 'unavailable' ORDER BY i),
 			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM areas WHERE event_id = e.id),
 			(SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'user', user_id, 'seats', seats, 'areas', areas, 'quote', quote,
-					'hash', request_hash, 'first', first_held_at, 'until', deadline, 'cap', cap_at)), '[]')
+					'hash', request_hash, 'first', first_held_at, 'until', deadline, 'cap', cap_at, 'operator', operator, 'note', note)), '[]')
 				FROM (SELECT * FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp()
 					ORDER BY state = 'held', first_held_at, id) open),
 			(SELECT coalesce(jsonb_object_agg(user_id, coalesce(n, 0)), '{}') FROM buyers LEFT JOIN
@@ -96,6 +96,7 @@ func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) 
 
 type basketRow struct {
 	ID, User, Hash    string
+	Operator, Note    string
 	Seats             []int
 	Areas             map[string]int
 	Quote             json.RawMessage
@@ -104,7 +105,7 @@ type basketRow struct {
 
 func (r basketRow) basket(event string) seatmap.Basket {
 	return seatmap.Basket{Event: event, Token: r.ID[len(event)+1:], User: r.User, Seats: r.Seats, Areas: r.Areas,
-		Quote: r.Quote, Hash: r.Hash, First: r.First, Until: r.Until, Cap: r.Cap, State: seatmap.BasketHeld}
+		Quote: r.Quote, Hash: r.Hash, First: r.First, Until: r.Until, Cap: r.Cap, State: seatmap.BasketHeld, Operator: r.Operator, Note: r.Note}
 }
 
 // due is what Redis has not been told of an event, as it is now.

@@ -177,7 +177,7 @@ func fromBasket(sale *seatmap.Sale, basket seatmap.Basket) (*booking, error) {
 	b := &booking{
 		ID: seatmap.BookingID(basket.Event, basket.Token), Event: basket.Event, Token: basket.Token, User: basket.User,
 		State: BookingPaying, Seats: basket.Seats, Areas: basket.Areas, Quote: basket.Quote, Hash: basket.Hash,
-		First: basket.First, Deadline: basket.Until, Cap: basket.Cap,
+		First: basket.First, Deadline: basket.Until, Cap: basket.Cap, Operator: basket.Operator, Note: basket.Note,
 	}
 	if b.Seats == nil {
 		b.Seats = []int{}

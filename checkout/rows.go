@@ -20,6 +20,7 @@ type booking struct {
 	Unheld                 bool // taken while the event was without holds
 	Seats                  []int
 	Areas                  map[string]int
+	Operator, Note         string // of the box office
 	Quote                  json.RawMessage
 	Money                  seatmap.Money
 	Hash                   string
@@ -32,12 +33,12 @@ type booking struct {
 }
 
 const bookingColumns = `id, event_id, user_id, state, NOT holds, seats, areas, quote, amount, currency, request_hash,
-	first_held_at, deadline, cap_at, reason, lost_seats, lost_areas, clock_timestamp()`
+	first_held_at, deadline, cap_at, reason, lost_seats, lost_areas, operator, note, clock_timestamp()`
 
 func scanBooking(row pgx.Row) (*booking, error) {
 	var b booking
 	err := row.Scan(&b.ID, &b.Event, &b.User, &b.State, &b.Unheld, &b.Seats, &b.Areas, &b.Quote, &b.Money.Amount, &b.Money.Currency, &b.Hash,
-		&b.First, &b.Deadline, &b.Cap, &b.Reason, &b.LostSeats, &b.LostAreas, &b.Now)
+		&b.First, &b.Deadline, &b.Cap, &b.Reason, &b.LostSeats, &b.LostAreas, &b.Operator, &b.Note, &b.Now)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrNoBooking
 	}

@@ -33,6 +33,13 @@ type SeatAnswer struct {
 	Booking  string       `json:"bookingId,omitempty"`
 	User     string       `json:"user,omitempty"`  // whose booking it is
 	Until    *time.Time   `json:"until,omitempty"` // when its hold ends, grace included
+	HeldBy   *HeldBy      `json:"heldBy,omitempty"`
+}
+
+// HeldBy says which operator holds a seat for its account, and what for.
+type HeldBy struct {
+	Operator string `json:"operator"`
+	Reason   string `json:"reason"`
 }
 
 // Kill says why a seat is killed.
@@ -82,10 +89,7 @@ func (d *Desk) Seats(ctx context.Context, sale *seatmap.Sale, q SeatQuery) (Seat
 		b, held := holding[row.I]
 		one := row.answer(at)
 		if held && row.Status == seatAvailable {
-			one.Status, one.Booking, one.User = seatHeld, seatmap.BookingID(sale.Event, b.Token), b.User
-			if !b.Until.IsZero() {
-				one.Until = &b.Until
-			}
+			one.heldIn(b)
 		}
 		if q.Status != "" && q.Status != one.Status {
 			continue
@@ -115,6 +119,17 @@ func (d *Desk) holding(ctx context.Context, sale *seatmap.Sale, rows []seatRow) 
 		return nil, nil
 	}
 	return d.holds.Holding(ctx, sale.Event, held)
+}
+
+// heldIn says who holds a seat.
+func (a *SeatAnswer) heldIn(b seatmap.Basket) {
+	a.Status, a.Booking, a.User = seatHeld, seatmap.BookingID(b.Event, b.Token), b.User
+	if !b.Until.IsZero() { // else the basket cannot be read
+		a.Until = &b.Until
+	}
+	if b.Operator != "" {
+		a.HeldBy = &HeldBy{b.Operator, b.Note}
+	}
 }
 
 func (r seatRow) answer(at seatmap.SeatRef) SeatAnswer {

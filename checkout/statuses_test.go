@@ -239,6 +239,8 @@ func TestOfAKillAndASaleExactlyOneWins(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills, %d sales", kills, sales)
+	h.run(h.desk.Run, h.sandbox.Run)
+	h.quietens()
 	h.sound()
 }
 

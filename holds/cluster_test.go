@@ -87,6 +87,12 @@ func (h *house) everyVerb() {
 	h.must(err)
 	ann, err = h.store.Seal(ctx, h.event, ann.Token)
 	h.must(err)
+	if done, err := h.store.ShiftAll(ctx, h.event, "op", time.Minute, &books{open: []string{ann.Token}}); err != nil || done.Moved != 1 {
+		h.Errorf("all extended: %+v %v", done, err)
+	}
+	if holding, err := h.store.Holding(ctx, h.event, []int{2, 3, 5}); err != nil || len(holding) != 2 || holding[5].User != ann.User {
+		h.Errorf("holding: %v %v", holding, err)
+	}
 	cid := h.takes("cid", 7, 8)
 	h.must(h.store.Release(ctx, h.event, cid.Token, cid.User))
 	brief := h.asks("brief", 9)

@@ -94,8 +94,8 @@ func (a *API) unlessBegun(ctx context.Context, sale *seatmap.Sale, booking, user
 		return conflict("booked_without_hold", "this booking was made while seats could not be held: its seats stay as they are. Pay for it, "+
 			"or give it back and begin anew", nil)
 	case state == "held":
-		return conflict("payment_begun", "a payment of this booking was tried: its seats stay as they are. Pay with another card, "+
-			"or give them back and begin anew", nil)
+		return conflict("payment_begun", "a payment of this booking was tried, or the box office holds it: its seats stay as they are. "+
+			"Pay with another card, or give them back and begin anew", nil)
 	case slices.Contains([]string{"expired", "released"}, state):
 		return seatmap.ErrHoldExpired
 	}

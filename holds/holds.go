@@ -72,6 +72,8 @@ type TakeRequest struct {
 	Quote json.RawMessage
 	Hash  string // of what was asked, to tell a repeat from another request
 	Terms seatmap.Terms
+
+	Operator, Note string // who takes them for User at the box office, and what for: they then are never swapped
 }
 
 // Outcomes of Take, beside those of seatmap. Each changed nothing.

@@ -24,7 +24,7 @@ func takeKeys(r TakeRequest) []string {
 // takeArgs are, packed, what only a take that is granted needs, and the places
 // if any are asked for; see take.lua.
 func takeArgs(r TakeRequest) ([]any, error) {
-	said, err := writeBody(seatmap.Basket{User: r.User, Seats: r.Seats, Areas: r.Areas, Hash: r.Hash, Quote: r.Quote})
+	said, err := writeBody(r.asked())
 	if err != nil {
 		return nil, err
 	}

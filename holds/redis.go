@@ -252,8 +252,7 @@ func (s *Store) stored(ctx context.Context, event, token string) (string, error)
 }
 
 // holders reads the baskets that hold one of the seats, and those of tokens,
-// each once. One that cannot be read is passed over: its seats count until its
-// hold ends.
+// each once. Of one that cannot be read the seats count until its hold ends.
 func (s *Store) holders(ctx context.Context, event string, seats []int, tokens []string) ([]seatmap.Basket, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
@@ -269,29 +268,38 @@ func (s *Store) holders(ctx context.Context, event string, seats []int, tokens [
 		}
 	}
 	var baskets []seatmap.Basket
-	for part := range slices.Chunk(unique(tokens), 1000) {
+	err := s.eachBasket(ctx, event, unique(tokens), func(b seatmap.Basket, _ string) { baskets = append(baskets, b) })
+	return baskets, err
+}
+
+// eachBasket calls f with baskets and their bodies as they are stored; those
+// that are not there or cannot be read are passed over.
+func (s *Store) eachBasket(ctx context.Context, event string, tokens []string, f func(b seatmap.Basket, body string)) error {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	for part := range slices.Chunk(tokens, 1000) {
 		keys := make([]string, len(part))
 		for k, token := range part {
 			keys[k] = seatmap.BasketKey(event, token)
 		}
 		values, err := s.rdb.MGet(ctx, keys...).Result()
 		if err != nil {
-			return nil, translate("spend", err)
+			return translate("baskets", err)
 		}
 		for k, value := range values {
 			stored, there := value.(string)
 			if !there {
 				continue
 			}
-			b, _, err := parseBasket(event, part[k], stored)
+			b, body, err := parseBasket(event, part[k], stored)
 			if err != nil {
-				s.log.WarnContext(ctx, "an account's seats count until their hold ends", "err", err)
+				s.log.WarnContext(ctx, "a basket is passed over", "err", err)
 				continue
 			}
-			baskets = append(baskets, b)
+			f(b, body)
 		}
 	}
-	return baskets, nil
+	return nil
 }
 
 // numbers reads the number of an event's last change and of its last reset; 0

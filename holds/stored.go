@@ -32,10 +32,13 @@ type body struct {
 	Hash   string          `json:"hash"`
 	Quote  json.RawMessage `json:"quote,omitempty"`
 	Sealed bool            `json:"sealed,omitempty"`
+
+	Operator string `json:"operator,omitempty"`
+	Note     string `json:"note,omitempty"`
 }
 
 func writeBody(b seatmap.Basket) (string, error) {
-	text, err := json.Marshal(body{b.User, b.Seats, b.Areas, b.Hash, b.Quote, b.Sealed})
+	text, err := json.Marshal(body{b.User, b.Seats, b.Areas, b.Hash, b.Quote, b.Sealed, b.Operator, b.Note})
 	if err != nil {
 		return "", fmt.Errorf("body of a basket: %w", err)
 	}
@@ -64,5 +67,6 @@ func parseBasket(event, token, stored string) (b seatmap.Basket, text string, er
 		return b, "", fmt.Errorf("basket %s of %s cannot be read: %w", token, event, err)
 	}
 	b.User, b.Seats, b.Areas, b.Hash, b.Quote, b.Sealed = said.User, said.Seats, said.Areas, said.Hash, said.Quote, said.Sealed
+	b.Operator, b.Note = said.Operator, said.Note
 	return b, part[4], nil
 }

@@ -86,12 +86,17 @@ func (s *Store) taken(r TakeRequest, gone []int) error {
 
 // basket is what r has become when it was first held.
 func (r TakeRequest) basket(first any) (b seatmap.Basket, err error) {
-	b = seatmap.Basket{Event: r.Event, Token: r.Token, User: r.User, Seats: r.Seats, Areas: r.Areas,
-		Quote: r.Quote, Hash: r.Hash, State: seatmap.BasketHeld}
+	b = r.asked()
 	b.First, err = millis(first)
 	b.Cap = b.First.Add(r.most())
 	b.Until = b.First.Add(r.hold())
 	return b, err
+}
+
+// asked is the basket r asks for.
+func (r TakeRequest) asked() seatmap.Basket {
+	return seatmap.Basket{Event: r.Event, Token: r.Token, User: r.User, Seats: r.Seats, Areas: r.Areas, Quote: r.Quote, Hash: r.Hash,
+		State: seatmap.BasketHeld, Operator: r.Operator, Note: r.Note, Sealed: r.Operator != ""}
 }
 
 // hold and most are how long a basket lasts and how long at most, as Redis is

@@ -33,6 +33,11 @@ func BasketKey(event, token string) string { return "basket:{" + event + "}:" + 
 // UserKey is a string: what one account has bought and holds, for its caps.
 func UserKey(event, user string) string { return "user:{" + event + "}:" + user }
 
+// ExtendedKey is a hash: by how much an operation extends all holds and when it
+// began, as by and at, and token → 1 for every basket it has extended. It lasts
+// for an hour after each step.
+func ExtendedKey(event, operation string) string { return "extended:{" + event + "}:" + operation }
+
 // SeqKey is the number of the last change; absent means the event is cold.
 func SeqKey(event string) string { return "seq:{" + event + "}" }
 

@@ -80,6 +80,10 @@ type Basket struct {
 	// fixed.
 	Sealed bool
 
+	// Operator is who held it for its account at the box office, and Note what
+	// for; both are empty when the account did itself.
+	Operator, Note string
+
 	First time.Time // when it was first held
 	Until time.Time // when it ends, grace included
 	Cap   time.Time // when it ends whatever is extended, grace included

@@ -167,7 +167,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			trail.MountAdmin(admin)
 			b.reg.MustRegister(watch)
 			a.runners = append(a.runners, watch.Run)
-			b.buildBookings(a, v1, books, shop, store, feed)
+			b.buildBookings(a, v1, admin, books, shop, store, feed)
 		}
 	}
 	b.buildPublisher(a, admin, shop, store)
@@ -202,8 +202,8 @@ func (b *builder) buildPublisher(a *app, admin *echo.Group, shop *catalog.Store,
 }
 
 // buildBookings lets shoppers hold seats, behind what the feed has heard of them,
-// or book without holding while Redis is away.
-func (b *builder) buildBookings(a *app, v1 *echo.Group, books *checkout.Books, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
+// or book without holding while Redis is away; and operators for them.
+func (b *builder) buildBookings(a *app, v1, admin *echo.Group, books *checkout.Books, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
 	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey)).With(feed, books).Without(books)
 	if b.cfg.Gate == "on" {
 		gate := holds.NewGate(holds.GateOptions{Store: store, Heard: feed, Log: b.log})
@@ -212,6 +212,7 @@ func (b *builder) buildBookings(a *app, v1 *echo.Group, books *checkout.Books, s
 		api.Behind(gate)
 	}
 	api.Mount(v1)
+	holds.NewOffice(api, books).MountAdmin(admin)
 }
 
 // buildHub joins the feed to those who watch: it orders and merges, the hub
