@@ -15,7 +15,8 @@ type selling struct {
 
 // selling returns the events on sale, those with an open booking, and those in the
 // mode.
-func (s *Store) selling(ctx context.Context) ([]selling, error) {
+// An event that opens sooner than the mode can be judged is on sale.
+func (s *Store) selling(ctx context.Context, soon time.Duration) ([]selling, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `
@@ -23,13 +24,16 @@ func (s *Store) selling(ctx context.Context) ([]selling, error) {
 		WHERE unheld_since IS NOT NULL
 			OR state = 'open' AND opens_at <= now() + $1::interval AND starts_at > now() - interval '1 day'
 			OR id IN (SELECT event_id FROM bookings WHERE state IN ('held', 'paying'))
-		ORDER BY id`, staleAfter)
+		ORDER BY id`, soon)
 	if err != nil {
 		return nil, said("look for events on sale", err)
 	}
 	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[selling])
 	return events, said("look for events on sale", err)
 }
+
+// forgotten is a node that has said nothing for so long.
+const forgotten = time.Hour
 
 // answered notes that Redis has just answered a node, but for some events, and
 // forgets nodes that are long gone.
@@ -52,7 +56,7 @@ func (s *Store) answered(ctx context.Context, node string, silent []string) erro
 // endHolds puts those of the events into the mode without holds for which Redis has
 // answered no node lately, and returns them. A node that notes an answer does so
 // before, and is seen, or sees the mode.
-func (s *Store) endHolds(ctx context.Context, events []string) (entered []string, err error) {
+func (s *Store) endHolds(ctx context.Context, events []string, stale time.Duration) (entered []string, err error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
@@ -63,7 +67,7 @@ func (s *Store) endHolds(ctx context.Context, events []string) (entered []string
 			UPDATE events e SET unheld_since = clock_timestamp()
 			WHERE id = ANY($1) AND unheld_since IS NULL AND NOT EXISTS (
 				SELECT FROM nodes WHERE redis_ok_at > clock_timestamp() - $2::interval AND NOT e.id = ANY(silent))
-			RETURNING id`, events, staleAfter)
+			RETURNING id`, events, stale)
 		if err != nil {
 			return err
 		}
@@ -110,14 +114,14 @@ func (s *Store) overSince(ctx context.Context, event string, since time.Time) ([
 }
 
 // alone says whether Redis has answered another node lately, and not this one
-// since: two rounds make sure that it is not merely this one's turn to ask.
-func (s *Store) alone(ctx context.Context, node string) (alone bool, err error) {
+// since; it is not merely this one's turn to ask when two rounds lie between.
+func (s *Store) alone(ctx context.Context, node string, stale, rounds time.Duration) (alone bool, err error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	err = s.pool.QueryRow(ctx, `
 		SELECT EXISTS (SELECT FROM nodes WHERE id <> $1 AND redis_ok_at > clock_timestamp() - $2::interval
 			AND redis_ok_at > coalesce((SELECT redis_ok_at + $3::interval FROM nodes WHERE id = $1), '-infinity'))`,
-		node, staleAfter, 2*lookEvery).Scan(&alone)
+		node, stale, rounds).Scan(&alone)
 	return alone, said("look for other nodes", err)
 }
 
