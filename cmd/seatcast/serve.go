@@ -171,6 +171,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 		}
 	}
 	b.buildPublisher(a, admin, shop, store)
+	b.buildSeatLog(a, admin, shop, store)
 	if err := b.buildCheckout(a, v1, admin, ledger, shop, store); err != nil {
 		return nil, err
 	}
