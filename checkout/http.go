@@ -160,7 +160,7 @@ func (d *Desk) seatsLost(c echo.Context, lost *LostError) error {
 }
 
 var lostDetails = map[string]string{
-	ReasonSeatsGone:      "somebody else has bought one of these seats; choose others",
+	ReasonSeatsGone:      "somebody else has one of these seats, or it is not for sale any more; choose others",
 	ReasonAreaFull:       "not enough places are left in the area; choose another",
 	ReasonAccountLimit:   "with this booking the account would have more tickets than one may buy",
 	ReasonCaptureRefused: "the bank promised the money and then refused it; the seats are on sale again",
