@@ -45,6 +45,16 @@ type Told struct {
 	Booking string     `json:"booking,omitempty"` // whose token that was, or which was sold or put back on sale
 	User    string     `json:"user,omitempty"`    // the booking's account, while anything knows it
 	Sale    *ToldSale  `json:"sale,omitempty"`    // of an entry sold, or restored
+	Calls   []ToldCall `json:"calls,omitempty"`   // of operators on the event that were under way then; their bodies are in the audit
+}
+
+// ToldCall is an operator's call.
+type ToldCall struct {
+	ID       int64     `json:"id"`
+	At       time.Time `json:"at"` // Postgres clock
+	Operator string    `json:"operator"`
+	Method   string    `json:"method"`
+	Path     string    `json:"path"`
 }
 
 // ToldSale is what Postgres knows now of how a seat was sold.
@@ -181,7 +191,34 @@ func (a *API) tell(ctx context.Context, event string, seat int, all []Entry) ([]
 		}
 		out = append(out, t)
 	}
+	if err := a.addCalls(ctx, event, out); err != nil {
+		return nil, err
+	}
 	return out, a.name(ctx, event, out)
+}
+
+// addCalls adds what operators did to the event at the time of each entry that an
+// operator can have made.
+func (a *API) addCalls(ctx context.Context, event string, all []Told) error {
+	var moments []time.Time
+	var of []*Told
+	for k := range all {
+		if t := &all[k]; t.What != Lapsed && t.What != Swapped && t.What != Sold {
+			moments, of = append(moments, t.At), append(of, t)
+		}
+	}
+	if len(moments) == 0 {
+		return nil
+	}
+	calls, err := a.book.calls(ctx, event, moments)
+	if err != nil {
+		return err
+	}
+	for _, c := range calls {
+		t := of[c.Moment-1]
+		t.Calls = append(t.Calls, ToldCall{ID: c.ID, At: c.At.UTC(), Operator: c.Operator, Method: c.Method, Path: c.Path})
+	}
+	return nil
 }
 
 // tokensOf are the tokens known of a seat, by tag: of who held it, and of who bought it.

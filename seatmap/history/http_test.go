@@ -186,6 +186,36 @@ func TestEachSaleIsToldWithTheBookingThatMadeIt(t *testing.T) {
 		"sold user of first-token t1 void lost capture_refused", "held user of second-token")
 }
 
+func TestAnEntryTellsWhichCallsOfOperatorsWereUnderWay(t *testing.T) {
+	h := setup(t)
+	h.record()
+	call := func(operator, method, event, began, ended string, status int) {
+		h.exec(`WITH c AS (INSERT INTO admin_calls (at, request_id, operator, address, method, path, event_id, body, body_bytes)
+				VALUES (now() + $1::interval, '', $2, '', $3, '/kill', $4, '', 0) RETURNING id)
+			INSERT INTO admin_outcomes (call_id, at, status, code) SELECT id, now() + $5::interval, $6, '' FROM c WHERE $6 > 0`,
+			began, operator, method, event, ended, status)
+	}
+	call("long before", "POST", h.event, "-2 minutes", "-1 minute", 200)
+	call("looks", "GET", h.event, "-1 second", "1 second", 200)
+	call("refused", "POST", h.event, "-1 second", "1 second", 409)
+	call("elsewhere", "POST", "other", "-1 second", "1 second", 200)
+	call("ann", "POST", h.event, "-1 minute", "1 second", 200)
+	call("cut short", "PUT", h.event, "-1 second", "0 seconds", 0)
+	call("afterwards", "POST", h.event, "1 minute", "1 minute", 200)
+	h.change(seatmap.Change{Closed: []int{3}})
+	h.change(seatmap.Change{Booked: []int{3}})
+	h.record()
+	a := h.ask("A3", "", http.StatusOK)
+	var who []string
+	for _, c := range a.Entries[1].Calls {
+		who = append(who, c.Operator+" "+c.Method+" "+c.Path)
+	}
+	want(t, "calls", who, "ann POST /kill", "cut short PUT /kill")
+	if len(a.Entries[0].Calls) > 0 {
+		t.Errorf("no operator sells: %+v", a.Entries[0].Calls)
+	}
+}
+
 func TestTheHistoryOfASeatIsReadFromItsIndexAlone(t *testing.T) {
 	h := setup(t)
 	h.exec(`INSERT INTO seat_log (event_id, i, n, at, seen, what) SELECT 'e' || k % 20, k % 1000, k, now(), false, 'held' FROM generate_series(1, 200000) k`)

@@ -123,3 +123,29 @@ func (b *Book) accounts(ctx context.Context, bookings []string) (map[string]stri
 	})
 	return users, said("read the accounts of bookings", err)
 }
+
+// call is an operator's call that was under way at one of some moments.
+type call struct {
+	Moment   int // which of them, from 1
+	ID       int64
+	At       time.Time
+	Operator string
+	Method   string
+	Path     string
+}
+
+// calls returns those on an event that may change it and were under way at a
+// moment, as far as the clocks of Postgres and Redis tell; a call without an
+// outcome counts for a minute.
+func (b *Book) calls(ctx context.Context, event string, moments []time.Time) ([]call, error) {
+	rows, err := b.pool.Query(ctx, `
+		SELECT m.k, c.id, c.at, c.operator, c.method, c.path FROM admin_calls c LEFT JOIN admin_outcomes o ON o.call_id = c.id
+		JOIN unnest($2::timestamptz[]) WITH ORDINALITY m (at, k)
+			ON c.at <= m.at + $3::interval AND coalesce(o.at, c.at + interval '1 minute') >= m.at - $3::interval
+		WHERE c.event_id = $1 AND c.method <> 'GET' AND coalesce(o.status, 200) < 400 ORDER BY m.k, c.id LIMIT 1000`, event, moments, skew)
+	if err != nil {
+		return nil, said("read the calls of operators", err)
+	}
+	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[call])
+	return all, said("read the calls of operators", err)
+}
