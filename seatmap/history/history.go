@@ -126,6 +126,9 @@ var (
 	errFork = errors.New("history: the event is at a number below what is recorded")
 )
 
+// errNoSeat is the answer about a seat the event never had.
+var errNoSeat = errors.New("history: no such seat")
+
 // continues says whether c follows number n, or why it does not.
 func continues(n int64, c *seatmap.Change) (Reason, bool) {
 	switch {

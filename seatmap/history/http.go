@@ -59,23 +59,34 @@ func (a *API) getHistory(c echo.Context) error {
 	if err != nil {
 		return problem(err)
 	}
-	seat, ok := sale.Index.Seat(seatOf(c))
-	if !ok {
-		return problem(errNoSeat)
+	ticket := seatOf(c)
+	i, err := a.index(ctx, sale, ticket)
+	if err != nil {
+		return problem(err)
 	}
 	var answer *Answer
 	if q.moment.IsZero() {
-		answer, err = a.pageOf(ctx, event, seat.I, q.before, q.limit)
+		answer, err = a.pageOf(ctx, event, i, q.before, q.limit)
 	} else {
-		answer, err = a.momentOf(ctx, event, seat.I, q.moment)
+		answer, err = a.momentOf(ctx, event, i, q.moment)
 	}
 	if err != nil {
 		return problem(err)
 	}
-	at, _ := sale.Index.At(seat.I)
-	answer.TicketID, answer.Section, answer.Row, answer.Label = seat.TicketID, at.Section.Name, at.Row.Label, seat.Label
+	answer.TicketID = ticket
+	if at, ok := sale.Index.At(i); ok {
+		answer.Section, answer.Row, answer.Label = at.Section.Name, at.Row.Label, at.Seat.Label
+	}
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.JSON(http.StatusOK, answer)
+}
+
+// index is that of a seat of the event's chart, or of one before.
+func (a *API) index(ctx context.Context, sale *seatmap.Sale, ticket string) (int, error) {
+	if seat, ok := sale.Index.Seat(ticket); ok {
+		return seat.I, nil
+	}
+	return a.book.index(ctx, sale.Event, ticket)
 }
 
 // seatOf is the ticket id of the path. The router leaves a path as it was sent when it has to: one
@@ -114,15 +125,13 @@ func asked(c echo.Context) (q question, err error) {
 	return q, nil
 }
 
-var errNoSeat = errors.New("history: no such seat")
-
 // problem tells an outcome as the API does.
 func problem(err error) error {
 	switch {
 	case errors.Is(err, seatmap.ErrNoEvent):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event", Detail: "there is no such event"}
 	case errors.Is(err, errNoSeat):
-		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_seat", Detail: "the event's chart has no such seat; areas have no history"}
+		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_seat", Detail: "the event never had such a seat; areas have no history"}
 	case errors.Is(err, seatmap.ErrUnavailable), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("%w: %w", &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
 			Detail: "the seat log does not answer right now; try again", RetryAfter: time.Second}, err)

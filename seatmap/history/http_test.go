@@ -26,6 +26,9 @@ func TestAQuestionThatCannotBeAnsweredIsAProblemWithItsCode(t *testing.T) {
 		"/v1/admin/events/nowhere/seats/A1/history":                                {http.StatusNotFound, "unknown_event"},
 		"/v1/admin/events/" + h.event + "/seats/Z9/history":                        {http.StatusNotFound, "unknown_seat"},
 		"/v1/admin/events/" + h.event + "/seats/a%2Fb/history":                     {http.StatusNotFound, "unknown_seat"},
+		"/v1/admin/events/" + h.event + "/seats/a%00b/history":                     {http.StatusNotFound, "unknown_seat"},
+		"/v1/admin/events/" + h.event + "/seats/%FF/history":                       {http.StatusNotFound, "unknown_seat"},
+		"/v1/admin/events/" + h.event + "/seats/%20/history":                       {http.StatusNotFound, "unknown_seat"},
 		base + "?at=yesterday":                                                     {http.StatusBadRequest, "bad_time"},
 		base + "?at=2026-02-30T10:00:00Z":                                          {http.StatusBadRequest, "bad_time"},
 		base + "?at=2026-01-30T10:00:00+01:00":                                     {http.StatusBadRequest, "bad_time"}, // + is a space
@@ -60,6 +63,18 @@ func TestNothingIsSaidOfASeatBeforeAnythingWasRecorded(t *testing.T) {
 	}
 	if a := h.ask("A1", "at="+url.QueryEscape(time.Now().Add(-time.Hour).Format(time.RFC3339)), http.StatusOK); a.Status != "unknown" || len(a.Gaps) != 1 {
 		t.Errorf("an hour before the first look it says %+v", a)
+	}
+}
+
+func TestASeatThatIsNotInTheChartAnyMoreKeepsItsHistory(t *testing.T) {
+	h := setup(t)
+	h.record()
+	h.exec(`INSERT INTO seats (event_id, i, ticket_id, category) VALUES ($1, 40, 'gone', 'one')`, h.event)
+	h.m = append(h.m, 0)
+	h.change(seatmap.Change{Closed: []int{40}})
+	h.record()
+	if a := h.ask("gone", "", http.StatusOK); a.TicketID != "gone" || a.Label != "" || a.Status != "unavailable" || len(a.Entries) != 1 {
+		t.Errorf("its history is %+v", a)
 	}
 }
 

@@ -3,7 +3,9 @@ package history
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -26,6 +28,18 @@ func (b *Book) position(ctx context.Context, event string) (p Position, err erro
 		return Position{}, nil
 	}
 	return p, said("how far "+event+" is recorded", err)
+}
+
+// index is that of a seat the event has, or has had on a chart before, or errNoSeat.
+func (b *Book) index(ctx context.Context, event, ticket string) (i int, err error) {
+	if !utf8.ValidString(ticket) || strings.ContainsRune(ticket, 0) { // which no text of Postgres is
+		return 0, errNoSeat
+	}
+	err = b.pool.QueryRow(ctx, `SELECT i FROM seats WHERE event_id = $1 AND ticket_id = $2`, event, ticket).Scan(&i)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = errNoSeat
+	}
+	return i, said("look for a seat of "+event, err)
 }
 
 // before returns so many entries of a seat, the newest below number n first.
