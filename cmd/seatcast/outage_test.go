@@ -135,6 +135,14 @@ func TestWithoutRedisForEverybodyBookingsRaceAtTheArbiter(t *testing.T) {
 			eve.pay(slow.BookingID, "", sandbox.CardSlow).want(t, http.StatusCreated, "")
 			h.shows(nodes, true, 0, 2, 5)
 
+			// A node that starts now sells as the others do.
+			late := h.node("SEATCAST_GATE=" + gate)
+			kim := h.shopper(late, "kim")
+			latest := kim.unheld(h.event, "", seats[7])
+			kim.pay(latest.BookingID, "", goodCard).want(t, http.StatusCreated, "")
+			nodes = append(nodes, late)
+			h.shows(nodes, true, 0, 2, 5, 7)
+
 			if err := h.redis.Restart(ctx); err != nil {
 				t.Fatal(err)
 			}
@@ -150,13 +158,13 @@ func TestWithoutRedisForEverybodyBookingsRaceAtTheArbiter(t *testing.T) {
 				readyz(t, n, http.StatusOK)
 			}
 			w.sees(converge, func() seatmap.Map { return h.truth(ctx, h.rdb) })
-			w.sees(converge, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Sold, 0, 1, 2, 5, 6) })
+			w.sees(converge, func() seatmap.Map { return stateOf(h.chart.Seats, seatmap.Sold, 0, 1, 2, 5, 6, 7) })
 			eventually(t, 5*time.Second, "Redis is told everything", func() bool {
 				return h.count(ctx, `SELECT count(*) FROM seats WHERE mirror_due`)+h.count(ctx, `SELECT count(*) FROM bookings WHERE mirror_due`) == 0
 			})
 			h.balanced(ctx)
-			if n := h.count(ctx, `SELECT count(*) FROM sandbox_payments WHERE state = 'captured'`); n != 5 {
-				t.Errorf("%d payments are captured of 5 sales", n)
+			if n := h.count(ctx, `SELECT count(*) FROM sandbox_payments WHERE state = 'captured'`); n != 6 {
+				t.Errorf("%d payments are captured of 6 sales", n)
 			}
 		})
 	}
@@ -269,6 +277,37 @@ func TestARedisThatComesBackWithOldHoldsLearnsWhatWasSold(t *testing.T) {
 	eventually(t, 10*time.Second, "who was paying has the seats", func() bool { return eve.confirm(slow.BookingID).State == "sold" })
 	w.sees(converge, func() seatmap.Map { return h.truth(ctx, h.rdb) })
 	h.balanced(ctx)
+}
+
+// Fifty shoppers buy all the time, over each other, while Redis dies, stays away and
+// comes back empty.
+func TestASaleGoesOnThroughAnOutageAndSellsEverySeatOnce(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	h := newHouse(t, plan{chart: seatmap.Arena()})
+	nodes := []*node{h.node(), h.node()}
+	w := watch(t, h.event, nodes[0].url)
+	r := newRush(h, nodes, h.seats(6000)) // who walks away has his hold when holds begin again
+	r.until(t, "seats are sold", func() bool { return r.sales() >= 10 })
+	h.redis.Kill()
+	h.turns(goesWithout, false, nodes...)
+	before := r.sales()
+	r.until(t, "seats are sold without Redis", func() bool { return r.sales() >= before+20 })
+	if err := h.redis.Restart(ctx); err != nil {
+		t.Fatal(err)
+	}
+	h.turns(holdsAgain, true, nodes...)
+	before = r.sales()
+	r.until(t, "seats are sold with it", func() bool { return r.sales() >= before+10 })
+	r.end()
+	soldAgain(t, r)
+	eventually(t, 30*time.Second, "no payment is open", func() bool {
+		return h.count(ctx, `SELECT count(*) FROM sandbox_payments WHERE state IN ('processing', 'authorized')`) == 0
+	})
+	w.sees(5*time.Second, func() seatmap.Map { return h.truth(ctx, h.rdb) })
+	w.seesAreas(converge, h.left)
+	h.balanced(ctx)
+	t.Logf("%d holds and bookings, %d sales", r.grants(), r.sales())
 }
 
 // A Redis that stops for less than a node is believed changes nothing.
