@@ -100,6 +100,26 @@ func TestAGuardedMapIsSaidByItsEventAndItsSale(t *testing.T) {
 	}
 }
 
+func TestAnEventWithoutHoldsIsSaidByItsEventAndItsSale(t *testing.T) {
+	s := setup(t)
+	e := s.create(t, s.night())
+	if _, err := s.db.Exec(t.Context(), `UPDATE events SET unheld_since = now() WHERE id = $1`, e.ID); err != nil {
+		t.Fatal(err)
+	}
+	e, err := s.Get(t.Context(), e.ID)
+	if err != nil || !e.NoHolds {
+		t.Errorf("the event says %v, %v", e.NoHolds, err)
+	}
+	sale, err := s.Sale(t.Context(), e.ID)
+	if err != nil || !sale.NoHolds {
+		t.Errorf("its sale says %v, %v", sale.NoHolds, err)
+	}
+	told := struct{ Holds bool }{true}
+	if err := json.Unmarshal(body(t, s.get(t, "/v1/events/"+e.ID)), &told); err != nil || told.Holds {
+		t.Errorf("it tells %+v, %v", told, err)
+	}
+}
+
 func TestSearchIsPaged(t *testing.T) {
 	s := setup(t)
 	n := s.night()
