@@ -34,20 +34,34 @@ type PutChannel struct {
 // would close and are held: nothing changed. What is sold stays sold.
 func (d *Desk) SetChannel(ctx context.Context, event string, p PutChannel) (Altered, error) {
 	a, err := d.alter(ctx, event, change{evenHeld: p.EvenHeld, plan: func(ctx context.Context, tx pgx.Tx) ([]int, func(standing) standing, error) {
-		var open bool
-		err := tx.QueryRow(ctx, `
-			INSERT INTO channels (event_id, name, opens_at, open) VALUES ($1, $2, $3, coalesce($3 <= clock_timestamp(), false))
-			ON CONFLICT (event_id, name) DO UPDATE SET
-				opens_at = CASE WHEN $4 THEN excluded.opens_at ELSE channels.opens_at END,
-				open = CASE WHEN $4 THEN excluded.open ELSE channels.open END
-			RETURNING open`, event, p.Name, p.OpensAt, p.Timed).Scan(&open)
+		open, turned, err := writeChannel(ctx, tx, event, p)
 		if err != nil {
 			return nil, nil, err
 		}
-		members, err := channelSeats(ctx, tx, event, p.Name, p.Seats)
-		return members, joining(p.Name, open, p.Seats), err
+		seats := p.Seats
+		if turned { // those that are in it turn with it
+			seats, err = channelSeats(ctx, tx, event, p.Name, p.Seats)
+		}
+		return seats, joining(p.Name, open, p.Seats), err
 	}})
 	return a, said("set channel "+p.Name+" of "+event, err)
+}
+
+// writeChannel writes a channel's row, and returns whether it is open now and
+// whether it may have been otherwise before.
+func writeChannel(ctx context.Context, tx pgx.Tx, event string, p PutChannel) (open, turned bool, err error) {
+	var before *bool
+	err = tx.QueryRow(ctx, `SELECT open FROM channels WHERE event_id = $1 AND name = $2 FOR UPDATE`, event, p.Name).Scan(&before)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return false, false, err
+	}
+	err = tx.QueryRow(ctx, `
+		INSERT INTO channels (event_id, name, opens_at, open) VALUES ($1, $2, $3, coalesce($3 <= clock_timestamp(), false))
+		ON CONFLICT (event_id, name) DO UPDATE SET
+			opens_at = CASE WHEN $4 THEN excluded.opens_at ELSE channels.opens_at END,
+			open = CASE WHEN $4 THEN excluded.open ELSE channels.open END
+		RETURNING open`, event, p.Name, p.OpensAt, p.Timed).Scan(&open)
+	return open, before == nil || *before != open, err
 }
 
 // joining puts seats into a channel, and has those that are in it follow it. A

@@ -347,6 +347,7 @@ type fakeHolds struct {
 
 	mu       sync.Mutex
 	restore  func() error // likewise
+	away     error        // what Holding and SetAside answer, when set
 	serial   int
 	baskets  map[string]seatmap.Basket
 	sold     map[int]bool
@@ -488,6 +489,9 @@ func (f *fakeHolds) Shown(context.Context, string) (seatmap.Map, map[string]int,
 func (f *fakeHolds) Holding(_ context.Context, _ string, seats []int) (map[int]seatmap.Basket, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.away != nil {
+		return nil, f.away
+	}
 	holding := map[int]seatmap.Basket{}
 	for _, b := range f.baskets {
 		for _, i := range b.Seats {
@@ -533,6 +537,13 @@ func (f *fakeHolds) onRestore(do func() error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.restore = do
+}
+
+// breaks makes a gate that does not answer.
+func (f *fakeHolds) breaks(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.away = err
 }
 
 func (f *fakeHolds) isClosed(seat int) bool {

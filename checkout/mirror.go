@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -116,9 +115,14 @@ type due struct {
 	Bought, Changes    map[string]int // tickets by account; Changes to see whether it is still so afterwards
 }
 
+// tellMost is how many seats are told at once, those sold first: a script keeps
+// every shopper of the event waiting, and the lock every other sale's mirror. A
+// channel that opens may be tens of thousands.
+const tellMost = 2000
+
 func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 	err = tx.QueryRow(ctx, `
-		WITH s AS (SELECT i, status FROM seats WHERE event_id = $1 AND mirror_due),
+		WITH s AS (SELECT i, status FROM seats WHERE event_id = $1 AND mirror_due ORDER BY status <> 'sold' LIMIT $2),
 			a AS (SELECT area, capacity, sold FROM areas WHERE event_id = $1 AND mirror_due),
 			u AS (SELECT user_id, changes FROM buyers WHERE event_id = $1 AND changes <> told)
 		SELECT ARRAY(SELECT i FROM s WHERE status = 'sold' ORDER BY i),
@@ -129,71 +133,67 @@ func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due ORDER BY id),
 			(SELECT coalesce(jsonb_object_agg(user_id, (SELECT count(*) FROM tickets t
 				WHERE t.event_id = $1 AND t.user_id = u.user_id AND t.state = 'live')), '{}') FROM u),
-			(SELECT coalesce(jsonb_object_agg(user_id, changes), '{}') FROM u)`, event).
+			(SELECT coalesce(jsonb_object_agg(user_id, changes), '{}') FROM u)`, event, tellMost).
 		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings, &d.Bought, &d.Changes)
 	return d, err
 }
+
+// full says that there may be more to tell.
+func (d *due) full() bool { return len(d.Sold)+len(d.Free)+len(d.Closed) == tellMost }
 
 func (d *due) nothing() bool {
 	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0
 }
 
-// tellMost is how many seats that open or close are told at once: a script
-// keeps every shopper of the event waiting.
-const tellMost = 2000
-
 // tell brings Redis to what is due. Every mark is absolute, so telling twice
 // is harmless.
 func (d *due) tell(ctx context.Context, holds Holds, event string) error {
-	for part := range slices.Chunk(d.Free, tellMost) {
-		if err := holds.Restore(ctx, event, seatmap.Marks{Seats: part}); err != nil {
+	if len(d.Free) > 0 {
+		if err := holds.Restore(ctx, event, seatmap.Marks{Seats: d.Free}); err != nil {
 			return err
 		}
 	}
-	for part := range slices.Chunk(d.Closed, tellMost) {
-		if err := holds.Spend(ctx, event, seatmap.Marks{Closed: part}); err != nil {
-			return err
-		}
-	}
-	if len(d.Sold)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0 {
+	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0 {
 		return nil
 	}
-	m := seatmap.Marks{Seats: d.Sold, Areas: d.Left, Bought: d.Bought}
+	m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left, Bought: d.Bought}
 	for _, id := range d.Bookings {
 		m.Baskets = append(m.Baskets, id[len(event)+1:])
 	}
 	return holds.Spend(ctx, event, m)
 }
 
-// told clears the marks of rows that still are what was told. A row that has
-// moved on, or that somebody is moving just now, stays due.
-func (d *due) told(ctx context.Context, tx pgx.Tx, event string) error {
-	_, err := tx.Exec(ctx, `
+// told clears the marks of rows that still are what was told, and returns how
+// many seats these are. A row that has moved on, or that somebody is moving just
+// now, stays due.
+func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (seats int64, err error) {
+	tag, err := tx.Exec(ctx, `
 		UPDATE seats SET mirror_due = false WHERE event_id = $1 AND i IN (
-			SELECT i FROM seats WHERE event_id = $1 AND mirror_due AND
-				(status = 'sold' AND i = ANY($2) OR status = 'available' AND i = ANY($3) OR status = 'unavailable' AND i = ANY($4))
-			ORDER BY i FOR UPDATE SKIP LOCKED)`, event, d.Sold, d.Free, d.Closed)
+			SELECT s.i FROM seats s JOIN (SELECT unnest($2::int[]) AS i, 'sold' AS status
+				UNION ALL SELECT unnest($3::int[]), 'available' UNION ALL SELECT unnest($4::int[]), 'unavailable') told
+				ON told.i = s.i AND told.status = s.status
+			WHERE s.event_id = $1 AND s.mirror_due ORDER BY s.i FOR UPDATE OF s SKIP LOCKED)`, event, d.Sold, d.Free, d.Closed)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	_, err = tx.Exec(ctx, `
 		UPDATE areas SET mirror_due = false WHERE event_id = $1 AND area IN (
 			SELECT area FROM areas WHERE event_id = $1 AND mirror_due AND sold = ($2::jsonb ->> area)::int
 			ORDER BY area FOR UPDATE SKIP LOCKED)`, event, d.Taken)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	_, err = tx.Exec(ctx, `
 		UPDATE bookings SET mirror_due = false WHERE id IN (
 			SELECT id FROM bookings WHERE id = ANY($1) AND mirror_due ORDER BY id FOR UPDATE SKIP LOCKED)`, d.Bookings)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	_, err = tx.Exec(ctx, `
 		UPDATE buyers SET told = ($2::jsonb ->> user_id)::int WHERE event_id = $1 AND user_id IN (
 			SELECT user_id FROM buyers WHERE event_id = $1 AND changes <> told AND $2::jsonb ? user_id
 			ORDER BY user_id FOR UPDATE SKIP LOCKED)`, event, d.Changes)
-	return err
+	return tag.RowsAffected(), err
 }
 
 // Mirror tells Redis of every change of the event it has not been told of.
@@ -204,18 +204,31 @@ func (d *Desk) Mirror(ctx context.Context, event string) error {
 		return nil
 	}
 	err := d.rounds.share(ctx, event, func(ctx context.Context) error {
-		return d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
-			what, err := readDue(ctx, tx, event)
-			if err != nil || what.nothing() {
+		for {
+			if more, err := d.mirrorSome(ctx, event); !more || err != nil {
 				return err
 			}
-			if err := what.tell(ctx, d.holds, event); err != nil {
-				return err
-			}
-			return what.told(ctx, tx, event)
-		})
+		}
 	})
 	return said("mirror "+event, err)
+}
+
+// mirrorSome tells Redis of as much as it may be told at once, and says whether
+// there is more.
+func (d *Desk) mirrorSome(ctx context.Context, event string) (more bool, err error) {
+	err = d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
+		what, err := readDue(ctx, tx, event)
+		if err != nil || what.nothing() {
+			return err
+		}
+		if err := what.tell(ctx, d.holds, event); err != nil {
+			return err
+		}
+		seats, err := what.told(ctx, tx, event)
+		more = what.full() && seats > 0
+		return err
+	})
+	return more, err
 }
 
 // mirrorDue returns the events Redis has not been told everything of.

@@ -50,7 +50,7 @@ type change struct {
 
 const (
 	// alterWithin bounds a change: of all seats of a stadium's channel at most.
-	alterWithin = 20 * time.Second
+	alterWithin = time.Minute
 	// asideFor outlasts it.
 	asideFor = alterWithin + 10*time.Second
 )

@@ -2,6 +2,7 @@ package checkout_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -333,5 +334,40 @@ func TestBookingsOfAnybodyAreGivenBackAsTheirOwnersCould(t *testing.T) {
 		if err := h.desk.GiveBack(t.Context(), id); !errors.Is(err, checkout.ErrNoBooking) && !errors.Is(err, seatmap.ErrNoBasket) {
 			t.Errorf("%s: %v", id, err)
 		}
+	}
+}
+
+// While Redis is away nothing is held: what open bookings name is spared, and
+// the rest is closed without asking it.
+func TestAnEventWithoutHoldsIsClosedByWhatItsBookingsName(t *testing.T) {
+	h := setup(t)
+	h.sale.NoHolds = true
+	h.exec(`UPDATE events SET unheld_since = now()`)
+	b, err := h.sale.Quote([]int{2}, nil)
+	must(t, err)
+	quote, err := json.Marshal(b)
+	must(t, err)
+	_, fresh, err := h.store.Book(t.Context(), h.sale, seatmap.Basket{Event: event, Token: "unheld", User: "ada", Seats: []int{2}, Quote: quote, Hash: "h"},
+		time.Minute, time.Hour, func(seatmap.Facts) error { return nil })
+	if err != nil || !fresh {
+		t.Fatalf("booked: %v, %v", fresh, err)
+	}
+	h.holds.breaks(errors.New("Redis was asked"))
+	var refused *checkout.SeatsError
+	if _, err := h.desk.Close(t.Context(), event, kill(1, 2)); !errors.As(err, &refused) || !slices.Equal(refused.Held, []int{2}) {
+		t.Errorf("a seat that a booking names: %v", err)
+	}
+	_, err = h.desk.Close(t.Context(), event, kill(1))
+	must(t, err)
+	even := kill(2)
+	even.EvenHeld = true
+	a, err := h.desk.Close(t.Context(), event, even)
+	must(t, err)
+	if !slices.Equal(a.Overridden, []string{event + ".unheld"}) {
+		t.Errorf("overridden: %v", a.Overridden)
+	}
+	h.statuses(map[int]string{1: "unavailable", 2: "unavailable"})
+	if n := ask[int](h, `SELECT count(*) FROM seats WHERE mirror_due`); n != 2 {
+		t.Errorf("Redis is to be told of %d seats", n)
 	}
 }

@@ -21,10 +21,9 @@ import (
 // told is a trail that remembers what it was told, in order, and fails when
 // told to.
 type told struct {
-	calls    []web.Call
-	entries  []string
-	failing  error
-	finished func()
+	calls   []web.Call
+	entries []string
+	failing error
 }
 
 func (l *told) Begin(_ context.Context, call web.Call) (int64, error) {
