@@ -180,6 +180,15 @@ func TestADemoResumesItsSaleAfterAnyEnd(t *testing.T) {
 			t.Errorf("the held booking is %s", s)
 		}
 	}
+	t.Run("WhoHasItsKeyIsAnOperatorAndNobodyWhoSignsIn", func(t *testing.T) {
+		key, err := os.ReadFile(filepath.Join(dir, sessionKeyFile))
+		if err != nil {
+			t.Fatal(err)
+		}
+		token := must(t, "token", "--claims", demoClaims, "--key", string(key), "--user", "me", "--role", "operator")
+		shopper{t, d.url, strings.TrimSpace(token)}.do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusOK, "")
+		ann.do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusForbidden, "not_operator")
+	})
 	t.Run("AnotherOnTheSameDataIsRefused", func(t *testing.T) {
 		said := refused(t, "demo", "--addr", "127.0.0.1:0", "--data", dir)
 		if !strings.Contains(said, "in use") || !strings.Contains(said, fmt.Sprintf("process %d", d.cmd.Process.Pid)) {
