@@ -28,8 +28,9 @@
 //	   └── the number itself is below the position: the event is rebuilt above it first
 //
 // Places without a number are not in it: a place has no identity whose history
-// could be told, and how many were sold to whom is in the tickets. What an extended hold's
-// new end is the log does not tell unless the map had to be changed for it.
+// could be told, and how many were sold to whom is in the tickets. That a hold
+// was extended is in it when a change told of it, which one that only moves the
+// end of a hold by its holder's wish does not.
 //
 // The package reads holds in Redis but knows no scripts of theirs, and joins what
 // Postgres knows of bookings and tickets without changing any of it.
