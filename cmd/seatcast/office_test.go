@@ -102,7 +102,9 @@ func TestAllHoldsOfAnEventLastLongerAndSoDoTheirBookings(t *testing.T) {
 	b := bob.hold(h.event, "", seats[1]).want(t, http.StatusCreated, "")
 	bob.pay(b.BookingID, "", declinedCard).want(t, http.StatusCreated, "") // now it has a row
 	a, b = ann.booking(a.BookingID), bob.booking(b.BookingID)
-	extend := func(key string, b body) answer { return o.do("POST", "/v1/admin/events/"+h.event+"/extend-all", key, b) }
+	extend := func(key string, b body) answer {
+		return o.do("POST", "/v1/admin/events/"+h.event+"/extend-all", key, b)
+	}
 	extend("", body{"by": "5m"}).want(t, http.StatusBadRequest, "idempotency_key_missing")
 	for _, by := range []any{"", "5", "-5m", "0s", "25h", "soon"} {
 		extend("k", body{"by": by}).want(t, http.StatusBadRequest, "bad_time")

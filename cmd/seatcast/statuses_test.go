@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -247,5 +248,44 @@ func TestTheOfficeRefusesWhatItCannotMean(t *testing.T) {
 	a := o.do(http.MethodGet, "/v1/admin/audit?limit=1&event="+h.event, "", nil).want(t, http.StatusOK, "")
 	if err := json.Unmarshal(a.raw, &record); err != nil || len(record.Calls) != 1 || record.Calls[0].Operator != "boss" || record.Calls[0].Outcome.Status != 200 {
 		t.Errorf("the record: %s, %v", a.raw, err)
+	}
+}
+
+// A kill that does not override asks Redis whether a seat is held in the step
+// that keeps everybody else from holding it: nobody is given a seat that is gone
+// a moment later.
+func TestOfAKillAndAHoldExactlyOneWins(t *testing.T) {
+	h := newHouse(t, plan{mode: catalog.Hot})
+	n := h.node()
+	o, seats := h.office(n), h.seats(40)
+	kills, holds := 0, 0
+	for i, seat := range seats {
+		ann := h.shopper(n, fmt.Sprint("shopper", i))
+		var killed, held answer
+		var both sync.WaitGroup
+		both.Go(func() { killed = o.call("POST", "/kill", body{"ticketIds": []string{seat}, "reason": "a pillar"}) })
+		both.Go(func() {
+			time.Sleep(time.Duration(i) * time.Millisecond / 2) // a kill is written down first: so that either may be first
+			held = ann.hold(h.event, "", seat)
+		})
+		both.Wait()
+		switch {
+		case killed.status == http.StatusOK && held.Code == "seats_taken":
+			kills++
+		case killed.Code == "seats_held" && held.status == http.StatusCreated:
+			holds++
+		default:
+			t.Errorf("%s: the kill is answered %d %s, the hold %d %s", seat, killed.status, killed.Code, held.status, held.Code)
+		}
+	}
+	t.Logf("%d kills, %d holds", kills, holds)
+	if aside := h.count(t.Context(), `SELECT count(*) FROM seats WHERE status = 'unavailable'`); aside != kills {
+		t.Errorf("%d seats are closed", aside)
+	}
+	o.call("POST", "/release", body{"ticketIds": seats}).want(t, http.StatusOK, "")
+	for i, seat := range seats { // nothing is left aside
+		if o.shown().At(i) == seatmap.Available {
+			h.shopper(n, fmt.Sprint("other", i)).hold(h.event, "", seat).want(t, http.StatusCreated, "")
+		}
 	}
 }
