@@ -327,7 +327,7 @@ func TestAWrongCallSaysWhatIsWrongAndWhereToLook(t *testing.T) {
 	settings(t, nil)
 	for line, want := range map[string]string{
 		"frob":                     `there is no command "frob"; see seatcast --help`,
-		"event":                    `expected one of "create", "open", "close", "list"; see seatcast event --help`,
+		"event":                    `expected one of "create", "open", "close", "chart", "list"; see seatcast event --help`,
 		"event frob":               "see seatcast event --help",
 		"--frob":                   "unknown flag --frob; see seatcast --help",
 		"serve now":                "unexpected argument now; see seatcast serve --help",
