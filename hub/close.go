@@ -8,12 +8,15 @@ import (
 
 // Code says why a session ended. Codes are an API: WebSocket clients read them
 // as close codes, operators as the label of hub_closes_total. 4000-4099 mean
-// "come back", 4400-4499 "not like this".
+// "come back", 4400-4499 "not like this"; those of RFC 6455 say what is wrong
+// below our protocol.
 type Code int
 
 // The ways a session ends.
 const (
 	CloseGone         Code = 0    // the client went away; never sent
+	CloseBroken       Code = 1002 // the client broke the rules of WebSocket frames
+	CloseTooBig       Code = 1009 // a message over the limit
 	CloseDrain        Code = 4000 // this server is leaving
 	CloseAge          Code = 4001 // the session reached its maximum age
 	CloseSlow         Code = 4002 // fell behind twice, or a write missed its deadline
@@ -34,6 +37,8 @@ type closing struct {
 
 var closings = map[Code]closing{
 	CloseGone:         {name: "gone"},
+	CloseBroken:       {name: "protocol_error"},
+	CloseTooBig:       {name: "message_too_big"},
 	CloseDrain:        {"drain", true, time.Second, 5 * time.Second},
 	CloseAge:          {"age", true, 0, 2 * time.Second},
 	CloseSlow:         {"slow", true, 2 * time.Second, 8 * time.Second},
@@ -43,6 +48,15 @@ var closings = map[Code]closing{
 	CloseBadMessage:   {name: "bad_message"},
 	CloseProtocol:     {name: "subprotocol"},
 	CloseTooMany:      {name: "too_many_asks"},
+}
+
+// socketOnly says that no stream can end so.
+func (c Code) socketOnly() bool {
+	switch c {
+	case CloseBroken, CloseTooBig, CloseUnresponsive, CloseBadMessage, CloseProtocol, CloseTooMany:
+		return true
+	}
+	return false
 }
 
 // String returns the code's name, as metrics and close reasons tell it.

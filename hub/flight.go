@@ -123,6 +123,7 @@ func (s *session) shot(c *cursor) (*frame, error) {
 		// Nobody here ever reaches the number this client brought: it is of
 		// a history that was lost. Said aloud, it may start over.
 		c.room.disown(c)
+		s.hub.metrics.resets.WithLabelValues(oneSession).Inc()
 		s.driver.rouse(s)
 		return nil, s.out.say(c.room.name, eventReset, 0, numberData(f.n))
 	}

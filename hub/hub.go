@@ -140,7 +140,7 @@ func (h *Hub) Reset(topic string, n int64, snapshot []byte) {
 	word := newFrame(topic, eventReset, 0, numberData(n))
 	shot := newFrame(topic, eventSnapshot, n, snapshot)
 	h.with(topic, func(r *room) { r.restart(word, shot) })
-	h.metrics.resets.Inc()
+	h.metrics.resets.WithLabelValues(everybody).Inc()
 }
 
 // Degrade tells everybody who watches topic, and whoever joins later, that
@@ -173,8 +173,9 @@ func (h *Hub) End(topic string) {
 // slice is how often a drain closes the next few sessions.
 const slice = 50 * time.Millisecond
 
-// Drain refuses new sessions and closes all there are, evenly spread over a
-// time and in no particular order, each with a random hint when to come back.
+// Drain refuses new sessions and closes all there are, spread over a time, or
+// one a slice when they are few, and in no particular order; each with a random
+// hint when to come back.
 // Until its turn comes a session is served as ever. It returns when the last
 // has left, or with ctx's error.
 func (h *Hub) Drain(ctx context.Context, over time.Duration) error {

@@ -140,20 +140,24 @@ func (g *gate) leave(address string) {
 func (h *Hub) refuse(w http.ResponseWriter, k *kind, err error) {
 	why := refusalOf(err)
 	h.metrics.refused(k, why.reason)
+	w.Header().Set("Connection", "close") // it may lead to another server next time
+	w.Header().Set("Retry-After", strconv.Itoa(int((why.retry()+time.Second-1)/time.Second)))
+	writeProblem(w, why.status, "hub_"+why.reason, why.detail)
+}
+
+// writeProblem answers as RFC 9457 has it.
+func writeProblem(w http.ResponseWriter, status int, code, detail string) {
 	body, _ := json.Marshal(struct { // strings and a number always marshal
 		Type   string `json:"type"`
 		Title  string `json:"title"`
 		Status int    `json:"status"`
 		Code   string `json:"code"`
 		Detail string `json:"detail"`
-	}{"about:blank", http.StatusText(why.status), why.status, "hub_" + why.reason, why.detail})
-	head := w.Header()
-	head.Set("Content-Type", "application/problem+json")
-	head.Set("Cache-Control", "no-store")
-	head.Set("Connection", "close") // it may lead to another server next time
-	head.Set("Retry-After", strconv.Itoa(int((why.retry()+time.Second-1)/time.Second)))
-	w.WriteHeader(why.status)
-	_, _ = w.Write(body) // a client that has left needs no answer
+	}{"about:blank", http.StatusText(status), status, code, detail})
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(append(body, '\n')) // a client that has left needs no answer
 }
 
 func refusalOf(err error) *refusal {

@@ -17,7 +17,6 @@ import (
 
 	"github.com/coder/websocket"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"seatcast/hub"
 )
@@ -216,17 +215,15 @@ func TestOneAddressHoldsNoMoreSessionsThanItMay(t *testing.T) {
 // who is not there: at a cap of one the next is served.
 func TestAHandshakeThatFailsHoldsNoPlace(t *testing.T) {
 	limited(t, hub.Limits{Sessions: 1, PerAddress: 1}, func(t *testing.T, n *node) {
-		for _, broken := range []way{
-			{"no upgrade", "/ws", nil},
-			{"no key", "/ws", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-WebSocket-Version": {"13"}}},
-			{"another origin", "/ws", http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Sec-WebSocket-Version": {"13"},
-				"Sec-WebSocket-Key": {"dGhlIHNhbXBsZSBub25jZQ=="}, "Origin": {"https://elsewhere.example"}}},
-		} {
+		for name, c := range brokenHandshakes() {
 			for range 3 {
-				if resp := broken.come(t, n.url); resp.StatusCode < 400 || resp.StatusCode == http.StatusServiceUnavailable || resp.StatusCode == http.StatusTooManyRequests {
-					t.Errorf("%s: %d", broken.name, resp.StatusCode)
+				if resp := c.come(t, n.url); resp.StatusCode != c.status {
+					t.Errorf("%s: %d", name, resp.StatusCode)
 				}
 			}
+		}
+		if got := n.metric("hub_opens_total"); got != 0 {
+			t.Errorf("%v sessions were opened, want none", got)
 		}
 		for range 50 { // gone before they are answered
 			ctx, cancel := context.WithCancel(context.Background())
@@ -369,19 +366,52 @@ func TestADrainSpreadsItsSessionsEvenly(t *testing.T) {
 	})
 }
 
-func TestARequestThatIsNoHandshakeIsNoSession(t *testing.T) {
-	t.Parallel()
-	reg := prometheus.NewRegistry()
-	n := serve(t, hub.Options{Source: &truth{n: 1}, Registerer: reg})
-	resp, err := http.Get(n.url + "/ws")
-	if err != nil {
-		t.Fatal(err)
+// brokenHandshake is a request for a socket that cannot be granted, and how it
+// is answered.
+type brokenHandshake struct {
+	way
+	status int
+	code   string
+}
+
+func brokenHandshakes() map[string]brokenHandshake {
+	broken := map[string]brokenHandshake{
+		"no upgrade":     {way{"", "/ws", nil}, http.StatusUpgradeRequired, "upgrade_required"},
+		"no key":         {way{}, http.StatusBadRequest, "bad_handshake"},
+		"another age":    {way{}, http.StatusBadRequest, "bad_handshake"},
+		"another origin": {way{}, http.StatusForbidden, "origin_not_allowed"},
 	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusUpgradeRequired {
-		t.Errorf("answered %d, want 426", resp.StatusCode)
+	for name, c := range broken {
+		if name == "no upgrade" {
+			continue
+		}
+		c.path, c.header = socketed.path, socketed.header.Clone()
+		switch name {
+		case "no key":
+			delete(c.header, "Sec-WebSocket-Key")
+		case "another age":
+			c.header["Sec-WebSocket-Version"] = []string{"8"}
+		case "another origin":
+			c.header.Set("Origin", "https://elsewhere.example")
+		}
+		broken[name] = c
 	}
-	if opened, err := testutil.GatherAndCount(reg, "hub_opens_total"); err != nil || opened != 0 {
-		t.Errorf("%d kinds of session were opened (%v), want none", opened, err)
-	}
+	return broken
+}
+
+func TestAHandshakeThatFailsIsToldAsAProblem(t *testing.T) {
+	limited(t, hub.Limits{}, func(t *testing.T, n *node) {
+		for name, c := range brokenHandshakes() {
+			resp := c.come(t, n.url)
+			var p struct {
+				Status       int
+				Code, Detail string
+			}
+			err := json.NewDecoder(resp.Body).Decode(&p)
+			if kind := resp.Header.Get("Content-Type"); err != nil || kind != "application/problem+json" ||
+				resp.StatusCode != c.status || p.Status != c.status || p.Code != c.code || p.Detail == "" {
+				t.Errorf("%s: %s as %s: %+v (%v), want %d %s", name, resp.Status, kind, p, err, c.status, c.code)
+			}
+		}
+	})
 }

@@ -1,9 +1,11 @@
 package hub
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net"
 	"time"
 
@@ -18,6 +20,7 @@ const maxBad = 10
 type listener struct {
 	session *session
 	conn    *websocket.Conn
+	raw     net.Conn // below conn
 	out     *wsSink
 	allow   Allow
 	limit   *rate.Limiter // nil: none
@@ -68,21 +71,76 @@ func (m *metered) Read(b []byte) (int, error) {
 }
 
 // listen reads the client's messages until the connection ends, with ctx at
-// the latest.
+// the latest. Those of a session that is to end are not looked at.
 func (l *listener) listen(ctx context.Context) {
 	for {
-		kind, b, err := l.conn.Read(ctx)
-		if errors.Is(err, websocket.ErrMessageTooBig) {
-			l.session.hub.metrics.refused(l.session.kind, "message_size")
-		}
+		kind, b, err := l.read(ctx)
 		if err != nil {
+			l.lost(ctx, err)
 			return
 		}
 		l.out.unheard.Store(0)
-		if l.within() {
+		if _, ends := l.session.stopped(); !ends && l.within() {
 			l.hear(ctx, kind == websocket.MessageText, b)
 		}
 	}
+}
+
+// read returns the next message. One over the limit ends the session, by a
+// limit of ours: the library's ends the connection with words of its own. The
+// rest of it is read past, so that the client's answer to the close is found.
+func (l *listener) read(ctx context.Context) (websocket.MessageType, []byte, error) {
+	kind, r, err := l.conn.Reader(ctx)
+	if err != nil {
+		return kind, nil, err
+	}
+	most := l.session.hub.opts.Limits.MessageSize
+	if most < 0 {
+		b, err := io.ReadAll(r)
+		return kind, b, err
+	}
+	b, err := io.ReadAll(io.LimitReader(r, int64(most)+1))
+	if err != nil || len(b) <= most {
+		return kind, b, err
+	}
+	l.tooBig()
+	_, err = io.Copy(io.Discard, r)
+	return kind, nil, err
+}
+
+func (l *listener) tooBig() {
+	if _, ends := l.session.stopped(); !ends {
+		l.session.hub.metrics.refused(l.session.kind, "message_size")
+	}
+	l.session.stop(CloseTooBig)
+}
+
+// lost is told why no message can be read any more. A client that broke the
+// rules is told so, and what it still sends until its connection is closed is
+// not looked at.
+func (l *listener) lost(ctx context.Context, err error) {
+	if !broken(err) {
+		return
+	}
+	l.session.stop(CloseBroken)
+	defer context.AfterFunc(ctx, func() { _ = l.raw.Close() })()
+	_, _ = io.Copy(io.Discard, l.raw) // until it is closed
+}
+
+// broken says that a read failed for what the client sent: neither its leaving
+// nor its connection explains it. The library has no error for that.
+func broken(err error) bool {
+	var left websocket.CloseError
+	var network net.Error
+	if errors.As(err, &left) || errors.As(err, &network) {
+		return false
+	}
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, context.Canceled, context.DeadlineExceeded} {
+		if errors.Is(err, end) {
+			return false
+		}
+	}
+	return true
 }
 
 // within reports whether the client keeps to its rate, and stops it otherwise.
@@ -122,10 +180,24 @@ type message struct {
 	Ticket string `json:"ticket"`
 }
 
+// parse reads a message. What we would not heed is not taken for one: a client
+// that misspells since would else be sent whole maps and never know why.
+func (m *message) parse(b []byte) bool {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if d.Decode(m) != nil || len(bytes.TrimSpace(b[d.InputOffset():])) > 0 || sane(m.Since) != m.Since {
+		return false
+	}
+	if m.Unsub != "" {
+		return *m == message{Unsub: m.Unsub}
+	}
+	return m.Sub != ""
+}
+
 func (l *listener) hear(ctx context.Context, text bool, b []byte) {
 	var m message
-	if !text || json.Unmarshal(b, &m) != nil || (m.Sub == "") == (m.Unsub == "") {
-		l.complain("", "bad_message", `send {"sub":"<topic>","since":<number>} or {"unsub":"<topic>"} as text`)
+	if !text || !m.parse(b) {
+		l.complain("", "bad_message", `send {"sub":"<topic>","since":<number>,"ticket":"<ticket>"} (the last two if you have them) or {"unsub":"<topic>"}, and nothing else, as text`)
 		if l.bad++; l.bad >= maxBad {
 			l.session.stop(CloseBadMessage)
 		}
@@ -150,7 +222,7 @@ func (l *listener) subscribe(ctx context.Context, m *message) {
 		l.complain(m.Sub, "unavailable", "the topic cannot be opened now; ask again in a second")
 		return
 	}
-	l.session.put(ask{topic: m.Sub, sub: true, since: sane(m.Since), data: hello})
+	l.session.put(ask{topic: m.Sub, sub: true, since: m.Since, data: hello})
 }
 
 func (l *listener) complain(topic, code, detail string) {

@@ -26,7 +26,7 @@ type metrics struct {
 	snapshots *prometheus.CounterVec
 	bytes     *prometheus.CounterVec
 	frames    *prometheus.CounterVec
-	resets    prometheus.Counter
+	resets    *prometheus.CounterVec
 	trims     prometheus.Counter
 	behind    prometheus.Gauge
 	fanout    prometheus.Histogram
@@ -54,13 +54,14 @@ func newMetrics(r prometheus.Registerer) *metrics {
 		snapshots: counters("hub_snapshots_total", "Snapshots sent, and asked for again because none would do.", "result"),
 		bytes:     counters("hub_written_bytes_total", "Bytes given to connections.", "transport"),
 		frames:    counters("hub_written_frames_total", "Frames given to connections.", "transport"),
-		resets:    prometheus.NewCounter(prometheus.CounterOpts{Name: "hub_resets_total", Help: "Topics told to start over."}),
-		trims:     prometheus.NewCounter(prometheus.CounterOpts{Name: "hub_fell_off_total", Help: "Times a session fell off its topic's ring."}),
-		behind:    prometheus.NewGauge(prometheus.GaugeOpts{Name: "hub_sessions_behind", Help: "Parked sessions whose connection does not take what is kept for it."}),
-		fanout:    times("hub_fanout_seconds", "Time from Publish until the frame was offered to the last parked session."),
-		lag:       times("hub_write_lag_seconds", "Time from Publish until a session's write of the frame was taken; every 16th write."),
-		age:       times("hub_write_age_seconds", "Age of the oldest change in a frame when a session's write of it was taken; every 16th write."),
-		pong:      times("hub_pong_seconds", "Time from a ping until the WebSocket's client answered it."),
+		resets: counters("hub_resets_total",
+			"Times somebody was told to start over: everybody who watches a topic, or one session that came with a number nothing reaches.", "who"),
+		trims:  prometheus.NewCounter(prometheus.CounterOpts{Name: "hub_fell_off_total", Help: "Times a session fell off its topic's ring."}),
+		behind: prometheus.NewGauge(prometheus.GaugeOpts{Name: "hub_sessions_behind", Help: "Parked sessions whose connection does not take what is kept for it."}),
+		fanout: times("hub_fanout_seconds", "Time from Publish until the frame was offered to the last parked session."),
+		lag:    times("hub_write_lag_seconds", "Time from Publish until a session's write of the frame was taken; every 16th write."),
+		age:    times("hub_write_age_seconds", "Age of the oldest change in a frame when a session's write of it was taken; every 16th write."),
+		pong:   times("hub_pong_seconds", "Time from a ping until the WebSocket's client answered it."),
 	}
 	if r != nil {
 		r.MustRegister(m.sessions, m.limit, m.opens, m.refusals, m.closes, m.joins, m.snapshots, m.bytes, m.frames, m.resets, m.trims,
@@ -72,8 +73,43 @@ func newMetrics(r prometheus.Registerer) *metrics {
 				traffic: &traffic{m: m, bytes: m.bytes.WithLabelValues(transport), frames: m.frames.WithLabelValues(transport)}}
 		}
 	}
+	m.begin()
 	return m
 }
+
+// begin has every counter there is at 0: one that appears with its first event
+// hides that event from rate.
+func (m *metrics) begin() {
+	reasons := []string{errLeaving.reason, errFull.reason, errBusy.reason, errAddress.reason}
+	for _, k := range m.kinds {
+		m.sessions.WithLabelValues(k.transport, k.engine)
+		m.opens.WithLabelValues(k.transport, k.engine)
+		for _, why := range reasons {
+			m.refusals.WithLabelValues(k.transport, why)
+		}
+		for why, row := range closings {
+			if k.many || !why.socketOnly() {
+				m.closes.WithLabelValues(k.transport, row.name)
+			}
+		}
+	}
+	for _, why := range []string{"topics", "messages", "message_size", "asks"} {
+		m.refusals.WithLabelValues(ws, why)
+	}
+	for vec, values := range map[*prometheus.CounterVec][]string{
+		m.joins: {"fresh", "resumed", "unknown"}, m.snapshots: {"sent", "asked_again"}, m.resets: {everybody, oneSession},
+	} {
+		for _, v := range values {
+			vec.WithLabelValues(v)
+		}
+	}
+}
+
+// who is told to start over.
+const (
+	everybody  = "everybody"
+	oneSession = "session"
+)
 
 func (m *metrics) kind(transport, engine string) *kind { return m.kinds[[2]string{transport, engine}] }
 
@@ -83,8 +119,8 @@ func (m *metrics) opened(k *kind) {
 }
 
 func (m *metrics) closed(k *kind, why Code) {
-	m.sessions.WithLabelValues(k.transport, k.engine).Dec()
 	m.closes.WithLabelValues(k.transport, why.String()).Inc()
+	m.sessions.WithLabelValues(k.transport, k.engine).Dec()
 }
 
 func (m *metrics) refused(k *kind, reason string) {

@@ -2,6 +2,7 @@ package hub_test
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -23,7 +24,8 @@ type node struct {
 	reg  *prometheus.Registry
 	stop func() // ends Run and waits for it
 
-	mixed bool // sessions of either engine are in order
+	begun map[string]bool // the series there were at the start
+	mixed bool            // sessions of either engine are in order
 }
 
 // serve starts a node. Its streams are of topic, or of what ?topic= says.
@@ -35,6 +37,7 @@ func serve(tb testing.TB, o hub.Options) *node {
 		o.Registerer = n.reg
 	}
 	n.Hub = hub.New(o)
+	n.begun = n.series()
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -56,6 +59,11 @@ func serve(tb testing.TB, o hub.Options) *node {
 			tb.Error("drain:", err)
 		}
 		n.stop()
+		for s := range n.series() { // rate sees no event that makes its own series
+			if !n.begun[s] {
+				tb.Errorf("%s was not there from the start", s)
+			}
+		}
 		server.CloseClientConnections()
 		server.Close()
 		server.Client().CloseIdleConnections()
@@ -92,6 +100,22 @@ func allow(_ context.Context, name, _ string) (code, detail string) {
 		return "unknown_topic", "there is no topic of this name"
 	}
 	return "", ""
+}
+
+// series are the names and labels of all that is counted.
+func (n *node) series() map[string]bool {
+	n.tb.Helper()
+	families, err := n.reg.Gather()
+	if err != nil {
+		n.tb.Error(err)
+	}
+	all := map[string]bool{}
+	for _, family := range families {
+		for _, m := range family.GetMetric() {
+			all[fmt.Sprint(family.GetName(), m.GetLabel())] = true
+		}
+	}
+	return all
 }
 
 // metric is the sum of what a metric counts under the given label values.

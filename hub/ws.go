@@ -1,7 +1,6 @@
 package hub
 
 import (
-	"bufio"
 	"context"
 	"net"
 	"net/http"
@@ -30,30 +29,21 @@ const (
 // socket until either side ends it; where the session is parked it returns at
 // once. Whatever is wrong with the request is answered here.
 func (h *Hub) ServeWS(w http.ResponseWriter, r *http.Request, allow Allow) {
-	if r.Header.Get("Sec-WebSocket-Key") == "" {
-		_, _ = websocket.Accept(w, r, nil) // says what is wrong, and is no session that a limit counts
-		return
-	}
 	k, lot := h.engineOf(ws, w, r)
 	s := h.newSession(k, h.opts.Limits.Address(r))
-	if err := h.open(s); err != nil {
-		h.refuse(w, k, err)
-		return
-	}
-	l := &listener{allow: allow, limit: messageLimit(h.opts.Limits.Messages), bytes: byteLimit(&h.opts.Limits)}
-	hj := &hijacker{ResponseWriter: w, from: l}
+	l := &listener{session: s, allow: allow, limit: messageLimit(h.opts.Limits.Messages), bytes: byteLimit(&h.opts.Limits)}
+	u := &upgrade{ResponseWriter: w, from: l}
 	out := &wsSink{hub: h, traffic: k.traffic}
 	if lot != nil {
-		out, hj.park = lot.sink(k.traffic)
+		out, u.park = lot.sink(k.traffic)
 	}
-	s.out, hj.out = out, out
-	l.session, l.out = s, out
-	conn, err := websocket.Accept(hj, r, h.acceptOptions(l))
+	s.out, l.out = out, out
+	conn, err := websocket.Accept(u, r, h.acceptOptions(l))
 	if err != nil {
-		h.close(s, CloseGone)
+		u.failed()
 		return
 	}
-	conn.SetReadLimit(int64(h.opts.Limits.MessageSize))
+	conn.SetReadLimit(-1) // ours is
 	if conn.Subprotocol() != Subprotocol {
 		s.quit.Store(int32(CloseProtocol) + 1)
 	}
@@ -114,6 +104,7 @@ type wsSink struct {
 	wire
 	hub     *Hub
 	traffic *traffic
+	closed  atomic.Bool  // a close frame was sent, by us or by the library
 	unheard atomic.Int32 // pings since the client was last heard
 	pinged  atomic.Int64 // by the hub's clock, when the last was sent; 0 once it is answered
 }
@@ -144,7 +135,7 @@ func (o *wsSink) ponged() {
 }
 
 func (o *wsSink) bye(why Code) {
-	if why != CloseGone {
+	if why != CloseGone && !o.closed.Swap(true) {
 		_ = o.give(wsClose(why)) // a client that cannot be told finds out by itself
 	}
 }
@@ -182,43 +173,3 @@ func (w *waitingWire) give(b []byte) error {
 func (w *waitingWire) flush() error { return nil }
 
 func (w *waitingWire) stuck() (time.Duration, bool) { return 0, false }
-
-// sendBuffer bounds what the kernel holds for a client that does not read, and
-// so how long it looks alive.
-const sendBuffer = 32 << 10
-
-// hijacker hands the websocket library our wire instead of the connection.
-type hijacker struct {
-	http.ResponseWriter
-	out  *wsSink
-	from *listener
-	park func(conn net.Conn, early []byte) error // gives out's wire the connection; nil: out gets one that waits
-}
-
-// Hijack implements http.Hijacker.
-func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	conn, rw, err := http.NewResponseController(h.ResponseWriter).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	if h.park == nil {
-		if tcp, ok := conn.(*net.TCPConn); ok {
-			_ = tcp.SetWriteBuffer(sendBuffer) // a wish: the kernel decides
-		}
-		h.out.wire = &waitingWire{Conn: conn, timeout: h.out.hub.opts.WriteTimeout, traffic: h.out.traffic}
-		return &metered{h.out.wire, h.from}, bufio.NewReadWriter(rw.Reader, controlWriter(h.out.wire)), nil
-	}
-	early, _ := rw.Reader.Peek(rw.Reader.Buffered()) // it is there
-	if err := h.park(conn, early); err != nil {
-		_ = conn.Close()
-		return nil, nil, err
-	}
-	return &metered{h.out.wire, h.from}, bufio.NewReadWriter(bufio.NewReaderSize(h.out.wire, parkedRead), controlWriter(h.out.wire)), nil
-}
-
-// parkedRead is the buffer a parked socket reads with: clients say little.
-const parkedRead = 64
-
-// controlWriter is above 128 bytes, so that a control frame is one write and
-// cannot be split by one of ours.
-func controlWriter(w wire) *bufio.Writer { return bufio.NewWriterSize(w, 160) }

@@ -162,8 +162,91 @@ func TestMessageOverTheLimitCloses(t *testing.T) {
 		url := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable}).url
 		s := dial(t, url, offer())
 		s.send(`{"sub":"` + strings.Repeat("x", 8000) + `"}`)
-		if ce := s.closed(); ce.Code != websocket.StatusMessageTooBig {
+		if ce := s.closed(); ce.Code != websocket.StatusMessageTooBig || ce.Reason != "message_too_big" {
 			t.Errorf("closed with %v", ce)
+		}
+	})
+}
+
+func TestAMessageWeWouldNotHeedIsTold(t *testing.T) {
+	engines(t, func(t *testing.T, o hub.Options) {
+		s := dial(t, serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable}).url, offer())
+		for _, bad := range []string{`{"sub":"seatmap/a","sinse":1}`, `{"sub":"seatmap/a","since":-1}`, `{"sub":"seatmap/a","since":9007199254740992}`,
+			`{"sub":"seatmap/a","since":1.5}`, `{"unsub":"seatmap/a","since":1}`, `{"sub":"seatmap/a"} {"sub":"seatmap/b"}`} {
+			s.send(bad)
+			s.expect("error <nil> bad_message")
+		}
+		s.send(` {"sub":"seatmap/a","since":0,"ticket":""} `)
+		s.expect("hello seatmap/a 1", "snapshot seatmap/a 1")
+	})
+}
+
+// Whoever breaks the rules is told under one name, is not counted among those
+// who left, and gets one close frame.
+func TestWhoBreaksTheRulesOfFramesIsToldAndCounted(t *testing.T) {
+	t.Parallel()
+	broken := []string{
+		masked(0xc1, "reserved bit"), "\x81\x05hello", masked(0x83, "unknown kind"), masked(0x80, "nothing to go on with"),
+		masked(0x01, "a") + masked(0x01, "b"), masked(0x09, "half a ping"), masked(0x89, strings.Repeat("p", 126)),
+		masked(0x88, "\x03"), masked(0x88, "\x03\xed"+strings.Repeat("r", 120)),
+	}
+	engines(t, func(t *testing.T, o hub.Options) {
+		n := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable})
+		for _, bytes := range broken {
+			c := n.viewed(view{transport: "ws", mute: true})
+			c.write(bytes)
+			if _, err := c.next(); err != (closed{hub.CloseBroken, "protocol_error"}) {
+				t.Errorf("%.20q is answered %v", bytes, err)
+			}
+			if op, body, err := c.frame(); err == nil {
+				t.Errorf("after %.20q and the close a frame of kind %x came: %q", bytes, op, body)
+			}
+		}
+		n.forgotten()
+		if told, all := n.metric("hub_closes_total", "protocol_error", "ws"), n.metric("hub_closes_total"); int(told) != len(broken) || told != all {
+			t.Errorf("of %d, %v of %v are counted by their name", len(broken), told, all)
+		}
+	})
+}
+
+func TestWhoLeavesIsCountedAsGone(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, o hub.Options) {
+		n := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable})
+		for name, leave := range map[string]func(c *viewer){
+			"with a close":       func(c *viewer) { c.write(masked(0x88, "\x03\xe8ok")) },
+			"with a complaint":   func(c *viewer) { c.write(masked(0x88, "\x03\xeayou broke the rules")) },
+			"without a word":     func(c *viewer) { _ = c.conn.Close() },
+			"half-way":           func(c *viewer) { c.write(masked(0x81, "hello")[:7]); _ = c.conn.Close() },
+			"by a reset":         func(c *viewer) { _ = c.conn.SetLinger(0); _ = c.conn.Close() },
+			"between two pieces": func(c *viewer) { c.write(masked(0x01, "hel")); _ = c.conn.Close() },
+		} {
+			before := n.metric("hub_closes_total", "gone")
+			c := n.viewed(view{transport: "ws"})
+			c.expect("hello", "snapshot#1")
+			leave(c)
+			n.forgotten()
+			if got := n.metric("hub_closes_total", "gone"); got != before+1 {
+				t.Errorf("who leaves %s is not counted as gone", name)
+			}
+		}
+	})
+}
+
+func TestAMessageThatNeverEndsIsClosedAtTheLimit(t *testing.T) {
+	t.Parallel()
+	engines(t, func(t *testing.T, o hub.Options) {
+		n := serve(t, hub.Options{Source: &truth{n: 1}, Portable: o.Portable})
+		for _, head := range []string{"\x81\xff\x00\x00\x00\x00\x40\x00\x00\x00\x00\x00\x00\x00", "\x01\xfe\x13\x88\x00\x00\x00\x00"} {
+			c := n.viewed(view{transport: "ws", mute: true})
+			c.write(head + strings.Repeat("x", 5000))
+			if _, err := c.next(); err != (closed{hub.CloseTooBig, "message_too_big"}) {
+				t.Errorf("answered %v", err)
+			}
+		}
+		n.forgotten()
+		if told := n.metric("hub_closes_total", "message_too_big", "ws"); told != 2 {
+			t.Errorf("%v are counted by their name, want 2", told)
 		}
 	})
 }
@@ -237,16 +320,7 @@ func TestDrainTellsSocketsWhenToComeBack(t *testing.T) {
 		if err := <-drained; err != nil {
 			t.Error(err)
 		}
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/ws", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Header.Set("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==")
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = resp.Body.Close()
+		resp := socketed.come(t, url)
 		if resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
 			t.Errorf("after drain: %d, want 503 with Retry-After", resp.StatusCode)
 		}
