@@ -6,10 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"regexp"
 	"text/tabwriter"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"seatcast/catalog"
 	"seatcast/migrations"
@@ -34,9 +37,22 @@ func (d database) Validate() error {
 	return nil
 }
 
+// open connects to the database, if it is one this program can be used with.
+func (d database) open(ctx context.Context) (*pgxpool.Pool, error) {
+	pool, err := openPool(ctx, d.Postgres)
+	if err != nil {
+		return nil, err
+	}
+	if err := usable(ctx, pool, slog.Default()); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return pool, nil
+}
+
 // shop opens the catalog and closes it after use.
 func (d database) shop(ctx context.Context, use func(*catalog.Store) error) error {
-	pool, err := openPool(ctx, d.Postgres)
+	pool, err := d.open(ctx)
 	if err != nil {
 		return err
 	}

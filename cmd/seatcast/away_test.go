@@ -1,9 +1,6 @@
 package main
 
 import (
-	"errors"
-	"io"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -13,8 +10,6 @@ import (
 	"seatcast/checkout/sandbox"
 	"seatcast/internal/devstack"
 	"seatcast/seatmap"
-	"seatcast/seatmap/live"
-	"seatcast/web"
 )
 
 // outages are the two ways a server is away: its machine is gone, or it hangs.
@@ -79,27 +74,60 @@ func TestMapsStayTrueWithoutNATS(t *testing.T) {
 	h.balanced(t.Context())
 }
 
-func TestANodeWithoutNATSIsUnreadyOnceItsPatienceEnds(t *testing.T) {
+func TestANodeIsUnreadyUntilItHasMetNATSAndReadyWithoutItAfterwards(t *testing.T) {
 	t.Parallel()
 	via, host, at := forwardedNATS(t)
-	quiet, m := slog.New(slog.NewTextHandler(io.Discard, nil)), live.NewMetrics(nil)
-	conn, err := live.Connect(at, "test", m, quiet)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(conn.Close)
-	r := newReadiness(&stores{say: conn, hear: conn}, nil)
-	says := func() error { return r.nats(t.Context()) }
-
-	eventually(t, 5*time.Second, "it is there", func() bool { return says() == nil })
 	via.cut()
-	eventually(t, 5*time.Second, "it is away, which is only a warning at first", func() bool { return errors.Is(says(), web.ErrWarning) })
-	r.natsLost.Store(time.Now().Add(-natsPatience - time.Second).UnixNano())
-	if err := says(); err == nil || errors.Is(err, web.ErrWarning) {
-		t.Errorf("after its patience: %v", err)
+	h := newHouse(t, plan{})
+	n := h.node("SEATCAST_NATS_URL=" + at)
+	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["nats"]; c.Status != "fail" {
+		t.Errorf("a NATS that was never met is %+v", c)
 	}
 	via.lead("tcp", host)
-	eventually(t, 5*time.Second, "it is there again", func() bool { return says() == nil })
+	eventually(t, 10*time.Second, "it is ready", func() bool { return said[bool](n.readyz(t), "ready") })
+	via.cut()
+	eventually(t, 5*time.Second, "it warns", func() bool { return n.check(t, "nats") == "warn" })
+	readyz(t, n, http.StatusOK)
+	via.lead("tcp", host)
+	eventually(t, 10*time.Second, "nothing is wrong", func() bool { return n.check(t, "nats") == "ok" })
+}
+
+func TestANodeAloneWithoutPostgresIsUnreadyAndWithoutItForEverybodyAllAreReady(t *testing.T) {
+	t.Parallel()
+	for name, away := range outages {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, nats := forwardedNATS(t) // on the one of all tests others' databases answer
+			h := newHouse(t, plan{})
+			h.env = append(h.env, "SEATCAST_NATS_URL="+nats)
+			db := h.pool.Config().ConnConfig
+			socket := filepath.Join(db.Host, ".s.PGSQL.5432")
+			var ways [2]*forwarder
+			var nodes [2]*node
+			for k := range nodes {
+				ways[k] = forward(t, "unix", socket)
+				nodes[k] = h.node("SEATCAST_POSTGRES_URL=postgres://" + db.User + "@" + ways[k].at() + "/" + db.Database + "?sslmode=disable")
+			}
+			is := func(n *node, status string) {
+				t.Helper()
+				eventually(t, 15*time.Second, "Postgres is told as "+status, func() bool { return n.check(t, "postgres") == status })
+				readyz(t, n, map[bool]int{true: http.StatusServiceUnavailable, false: http.StatusOK}[status == "fail"])
+			}
+			is(nodes[0], "ok")
+			is(nodes[1], "ok")
+			away(ways[0])
+			is(nodes[0], "fail")
+			is(nodes[1], "ok")
+			away(ways[1])
+			is(nodes[0], "warn")
+			is(nodes[1], "warn")
+			ways[0].lead("unix", socket)
+			is(nodes[0], "ok")
+			is(nodes[1], "fail")
+			ways[1].lead("unix", socket)
+			is(nodes[1], "ok")
+		})
+	}
 }
 
 func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
@@ -125,6 +153,7 @@ func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
 			}
 			s.extend(b.BookingID).want(t, http.StatusOK, "")
 			agree()
+			h.withoutPostgres(s, b.BookingID, seats[4:])
 			turnedAway(t, 4*time.Second, func() answer { return s.pay(b.BookingID, "", goodCard) })
 
 			via.lead("unix", filepath.Join(db.Host, ".s.PGSQL.5432"))
@@ -135,6 +164,29 @@ func TestWithoutPostgresHoldsGoOnAndPaymentsWait(t *testing.T) {
 			agree()
 			h.balanced(ctx)
 		})
+	}
+}
+
+// withoutPostgres fails unless what docs/operating.md says goes on, and what it
+// says is answered 503.
+func (h *house) withoutPostgres(s shopper, booking string, free []string) {
+	h.t.Helper()
+	for _, path := range []string{"/v1/events/" + h.event, "/v1/events/" + h.event + "/seatmap", "/readyz"} {
+		s.do(http.MethodGet, path, "", nil).want(h.t, http.StatusOK, "")
+	}
+	for _, body := range []map[string]any{{"bestAvailable": map[string]any{"quantity": 1}}, {"areas": []any{map[string]any{"area": "standing", "quantity": 1}}}} {
+		s.do(http.MethodPost, "/v1/bookings/"+h.event, "", body).want(h.t, http.StatusCreated, "")
+	}
+	of := "/v1/bookings/" + booking
+	for _, c := range []struct {
+		method, path string
+		body         any
+	}{
+		{http.MethodGet, of, nil}, {http.MethodDelete, of, nil}, {http.MethodPut, of + "/confirm", nil},
+		{http.MethodPut, of + "/seats", map[string]any{"ticketIds": free[:1]}},
+		{http.MethodGet, "/v1/events/search", nil}, {http.MethodGet, "/v1/events/unknown-here", nil},
+	} {
+		turnedAway(h.t, 4*time.Second, func() answer { return s.do(c.method, c.path, "", c.body) })
 	}
 }
 

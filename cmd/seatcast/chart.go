@@ -27,7 +27,7 @@ func (c eventChartCmd) Run(ctx context.Context, s *streams) error {
 	if err := c.read(s, &n); err != nil {
 		return err
 	}
-	pool, err := openPool(ctx, c.Postgres)
+	pool, err := c.open(ctx)
 	if err != nil {
 		return err
 	}

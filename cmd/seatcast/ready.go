@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,24 +14,26 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seatcast/checkout"
+	"seatcast/migrations"
 	"seatcast/web"
 )
 
-// natsPatience is how long a node may hear nothing of NATS before it is
-// unready: the poll of numbers repairs its maps meanwhile.
-const natsPatience = 10 * time.Second
+// pingTimeout leaves time to ask what other nodes say.
+const pingTimeout = time.Second
 
 // settingsTimeout bounds the look at settings at start.
 const settingsTimeout = 3 * time.Second
 
 // readiness answers whether this process should be given requests: not the
-// same as being alive.
+// same as being alive. A store that answers no node makes none of them unready:
+// what still works would be turned away with the rest.
 type readiness struct {
 	st       *stores
 	sessions *web.Sessions
 	outage   *checkout.Outage // nil: a Redis that is silent is missed here alone
+	peers    *peers
 	leaving  atomic.Bool
-	natsLost atomic.Int64 // Unix nanoseconds since when NATS is away; 0 while it is there
+	natsMet  atomic.Bool // NATS has been there once
 }
 
 func newReadiness(st *stores, sessions *web.Sessions) *readiness {
@@ -52,7 +53,8 @@ func (r *readiness) checks() map[string]func(context.Context) error {
 		"redis_eviction":    r.redisEviction,
 		"redis_memory":      r.redisMemory,
 		"redis_persistence": r.redisPersistence,
-		"postgres":          r.st.pool.Ping,
+		"postgres":          r.postgres,
+		"schema":            r.schema,
 		"postgres_settings": r.postgresSettings,
 	}
 }
@@ -63,6 +65,9 @@ func (r *readiness) warn(ctx context.Context, log *slog.Logger) {
 	ctx, cancel := context.WithTimeout(ctx, settingsTimeout)
 	defer cancel()
 	checks := r.checks()
+	if err := r.nats(ctx); err != nil {
+		log.WarnContext(ctx, "started without NATS", "err", err)
+	}
 	for _, name := range []string{"redis_eviction", "redis_memory", "redis_persistence", "postgres_settings"} {
 		if err := checks[name](ctx); err != nil {
 			log.WarnContext(ctx, "unsafe setting", "check", name, "err", err)
@@ -77,23 +82,49 @@ func (r *readiness) serving(context.Context) error {
 	return nil
 }
 
+// nats: maps are repaired by polling without it. Who has never met it may have been
+// told a wrong address.
 func (r *readiness) nats(context.Context) error {
-	if r.st.say.IsConnected() && r.st.hear.IsConnected() {
-		r.natsLost.Store(0)
+	switch {
+	case r.st.say.IsConnected() && r.st.hear.IsConnected():
+		r.natsMet.Store(true)
 		return nil
+	case !r.natsMet.Load():
+		return errors.New("has not answered since the start")
 	}
-	now := time.Now().UnixNano()
-	r.natsLost.CompareAndSwap(0, now)
-	lost := cmp.Or(r.natsLost.Load(), now) // 0: another probe has just found it back
-	away := time.Duration(now - lost)
-	if away > natsPatience {
-		return fmt.Errorf("away for %s", away.Round(time.Second))
-	}
-	return web.Warning("away; maps are repaired by polling")
+	return web.Warning("away: maps are repaired by polling")
 }
 
-// pingTimeout leaves time to ask what other nodes say.
-const pingTimeout = time.Second
+// postgres: without it holds go on and payments do not begin, on this node or, when
+// it answers nobody, on all.
+func (r *readiness) postgres(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	defer cancel()
+	err := r.st.pool.Ping(ctx)
+	switch {
+	case err == nil:
+		return nil
+	case r.peers.alone():
+		return fmt.Errorf("answers other nodes, and not this one: %w", err)
+	}
+	return web.Warning("does not answer; holds go on, payments do not begin: " + err.Error())
+}
+
+// schema: with an older one this process would not have started. A newer one is a
+// deployment under way.
+func (r *readiness) schema(ctx context.Context) error {
+	err := migrations.Check(ctx, r.st.pool)
+	var told *migrations.SchemaError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &told) && !told.Newer():
+		return err
+	case told != nil:
+		return web.Warning(err.Error())
+	}
+	return web.Warning("cannot be read: " + err.Error())
+}
 
 // redis: without it this node must not take bookings, since others may hold the
 // seats. When it is away for everybody they are taken without holds.
@@ -171,7 +202,7 @@ func memoryLeft(ctx context.Context, rdb redis.Cmdable) error {
 	case used < limit:
 		return web.Warning(fmt.Sprintf("%d of %d bytes are used: at the limit every hold is refused", used, limit))
 	}
-	return fmt.Errorf("%d of %d bytes are used: Redis refuses every hold", used, limit)
+	return web.Warning(fmt.Sprintf("%d of %d bytes are used: Redis refuses every hold", used, limit))
 }
 
 func (r *readiness) redisPersistence(ctx context.Context) error { return r.eachRedis(ctx, persists) }

@@ -7,6 +7,9 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"seatcast/internal/devstack/devtest"
+	"seatcast/seatmap/live"
 )
 
 type readyAnswer struct {
@@ -26,11 +29,23 @@ func readyz(t *testing.T, n *node, status int) (r readyAnswer) {
 	return r
 }
 
+// readyz asks without expecting anything.
+func (n *node) readyz(t *testing.T) answer {
+	t.Helper()
+	return shopper{t, n.url, ""}.do(http.MethodGet, "/readyz", "", nil)
+}
+
+// check is how one of its checks went.
+func (n *node) check(t *testing.T, name string) string {
+	t.Helper()
+	return said[map[string]struct{ Status string }](n.readyz(t), "checks")[name].Status
+}
+
 func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 	h := newHouse(t, plan{})
 	n := h.node()
 	checks := readyz(t, n, http.StatusOK).Checks
-	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "holds": "ok", "redis_eviction": "ok", "redis_memory": "ok", "postgres": "ok",
+	for name, want := range map[string]string{"serving": "ok", "sessions": "ok", "nats": "ok", "redis": "ok", "holds": "ok", "redis_eviction": "ok", "redis_memory": "ok", "postgres": "ok", "schema": "ok",
 		"redis_persistence": "warn", "postgres_settings": "warn"} { // servers of tests forget everything
 		if checks[name].Status != want {
 			t.Errorf("%s is %+v, want %s", name, checks[name], want)
@@ -52,7 +67,7 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 		}
 	}
 	limit("1mb")
-	if c := readyz(t, n, http.StatusServiceUnavailable).Checks["redis_memory"]; c.Status != "fail" {
+	if c := readyz(t, n, http.StatusOK).Checks["redis_memory"]; c.Status != "warn" || !strings.Contains(c.Detail, "refuses every hold") {
 		t.Errorf("a Redis that is full is %+v", c)
 	}
 	limit("0")
@@ -72,8 +87,14 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 func TestAStartTellsWhichSettingsAreUnsafe(t *testing.T) {
 	h := newHouse(t, plan{})
 	var told bytes.Buffer
-	newReadiness(&stores{pool: h.pool, rdb: h.rdb}, nil).warn(t.Context(), slog.New(slog.NewTextHandler(&told, nil)))
-	for check, unsafe := range map[string]bool{"redis_eviction": false, "redis_memory": false,
+	log := slog.New(slog.NewTextHandler(&told, nil))
+	nc, err := live.Connect(devtest.NATSURL(t), "test", live.NewMetrics(nil), log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	newReadiness(&stores{pool: h.pool, rdb: h.rdb, say: nc, hear: nc}, nil).warn(t.Context(), log)
+	for check, unsafe := range map[string]bool{"without NATS": false, "redis_eviction": false, "redis_memory": false,
 		"redis_persistence": true, "postgres_settings": true} { // servers of tests forget everything
 		if strings.Contains(told.String(), check) != unsafe {
 			t.Errorf("unsafe %s: %v is wanted, and told was %s", check, unsafe, told.String())

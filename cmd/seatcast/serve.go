@@ -132,6 +132,9 @@ type builder struct {
 
 func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	a := &app{log: b.log, drain: b.cfg.Drain, echo: b.echo(), ready: newReadiness(b.st, sessions)}
+	a.ready.peers = newPeers(b.st, b.log)
+	b.reg.MustRegister(a.ready.peers.seen())
+	a.runners = append(a.runners, a.ready.peers.Run)
 	trail := audit.New(b.st.pool)
 	b.reg.MustRegister(trail)
 	v1, admin := sessions.Groups(a.echo, trail)
@@ -299,11 +302,19 @@ func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) erro
 // connection that never carried one.
 const finishWithin = 10 * time.Second
 
+// noticeWithin is how long a process is unready, at least, before it listens no
+// more: a balancer that asks every second notices. Watchers who are few have
+// left long before.
+const noticeWithin = 2 * time.Second
+
 func (a *app) stop(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	a.ready.leave()
+	noticed := time.NewTimer(min(noticeWithin, a.drain))
+	defer noticed.Stop()
 	a.log.Info("stopping")
 	a.drainWatchers(ctx)
+	<-noticed.C
 	// A time of its own: one watcher who does not leave costs no payment its answer.
 	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seatcast/holds"
+	"seatcast/migrations"
 	"seatcast/seatmap/live"
 )
 
@@ -31,6 +32,9 @@ func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logg
 		}
 	}()
 	if st.pool, err = openPool(ctx, cfg.Postgres); err != nil {
+		return nil, err
+	}
+	if err = usable(ctx, st.pool, log); err != nil {
 		return nil, err
 	}
 	if st.rdb, err = holds.Client(cfg.Redis); err != nil {
@@ -56,6 +60,18 @@ func openStores(ctx context.Context, cfg Config, m *live.Metrics, log *slog.Logg
 func unheld(ctx context.Context, pool *pgxpool.Pool) (away bool) {
 	err := pool.QueryRow(ctx, `SELECT EXISTS (SELECT FROM events WHERE unheld_since IS NOT NULL)`).Scan(&away)
 	return err == nil && away
+}
+
+// usable refuses a database with an older schema than this program was built for.
+// One that is newer is a deployment under way.
+func usable(ctx context.Context, pool *pgxpool.Pool, log *slog.Logger) error {
+	err := migrations.Check(ctx, pool)
+	var told *migrations.SchemaError
+	if errors.As(err, &told) && told.Newer() {
+		log.WarnContext(ctx, "the schema is newer", "err", err)
+		return nil
+	}
+	return err
 }
 
 func openPool(ctx context.Context, url string) (*pgxpool.Pool, error) {
