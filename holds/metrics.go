@@ -19,8 +19,16 @@ type metrics struct {
 
 var _ prometheus.Collector = (*Store)(nil)
 
+// verbs are what is asked of a Store. Each can end as one of always; how else,
+// differs, and what is counted so begins with its first.
+var (
+	verbs  = []string{"basket", "best", "extend", "lapse", "rebuild", "release", "restore", "seal", "shift", "spend", "swap", "take", "unheld"}
+	always = []string{"ok", "unavailable", "canceled", "error"}
+	timed  = []string{"basket", "due", "extend", "lapse", "peek", "rebuild", "release", "restore", "seal", "shift", "spend", "swap", "take"}
+)
+
 func newMetrics() metrics {
-	return metrics{
+	m := metrics{
 		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holds_total", Help: "Calls of the hold store by verb and outcome.",
 		}, []string{"verb", "outcome"}),
@@ -29,6 +37,15 @@ func newMetrics() metrics {
 			Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14), // 50 µs to 0.4 s
 		}, []string{"verb"}),
 	}
+	for _, verb := range verbs {
+		for _, outcome := range always {
+			m.calls.WithLabelValues(verb, outcome) // at 0: rate sees no event that makes its own series
+		}
+	}
+	for _, verb := range timed {
+		m.scripts.WithLabelValues(verb)
+	}
+	return m
 }
 
 // Describe and Collect make a Store a collector of its own metrics.

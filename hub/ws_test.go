@@ -198,6 +198,7 @@ func TestWhoBreaksTheRulesOfFramesIsToldAndCounted(t *testing.T) {
 			if _, err := c.next(); err != (closed{hub.CloseBroken, "protocol_error"}) {
 				t.Errorf("%.20q is answered %v", bytes, err)
 			}
+			_ = c.conn.CloseWrite()
 			if op, body, err := c.frame(); err == nil {
 				t.Errorf("after %.20q and the close a frame of kind %x came: %q", bytes, op, body)
 			}

@@ -42,8 +42,9 @@ func plainID(s string) bool {
 	return true
 }
 
-// accessLog writes one line a request, when it has been answered. A stream is
-// logged when it ends. What machines ask for all the time, and answers that are
+// accessLog writes one line a request, when it has been answered. A stream or a
+// socket that the hub has parked is logged when it has begun, any other when it
+// ends. What machines ask for all the time, and answers that are
 // one of thousands a second, are lines of level debug.
 func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
@@ -67,7 +68,7 @@ func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 				slog.String("route", c.Path()),
 				slog.Int("status", w.Status),
 				slog.Int64("bytes", w.Size),
-				slog.Duration("took", time.Since(start)),
+				slog.Float64("took_ms", float64(time.Since(start).Microseconds())/1000),
 				slog.String("from", c.RealIP()))
 			return nil
 		}

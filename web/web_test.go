@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -125,6 +126,24 @@ func TestARefusalThatIsCommonIsLoggedAtDebugOnly(t *testing.T) {
 	if l := answer(slog.LevelDebug, true); !strings.Contains(l, "level=DEBUG msg=request") || !strings.Contains(l, "status=409") {
 		t.Errorf("at debug a common refusal was logged as %q", l)
 	}
+}
+
+func TestTheTimeARequestTookIsLoggedInMilliseconds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		log := new(bytes.Buffer)
+		e := web.New(web.Options{Log: slog.New(slog.NewJSONHandler(log, nil))})
+		e.GET("/x", func(c echo.Context) error {
+			time.Sleep(1500 * time.Microsecond)
+			return c.NoContent(http.StatusNoContent)
+		})
+		e.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/x", nil))
+		var line struct {
+			Took float64 `json:"took_ms"`
+		}
+		if err := json.Unmarshal(log.Bytes(), &line); err != nil || line.Took != 1.5 {
+			t.Errorf("1.5 ms are logged as %s (%v)", log, err)
+		}
+	})
 }
 
 func TestAClientThatLeavesIsNoErrorOfOurs(t *testing.T) {

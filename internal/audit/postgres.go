@@ -23,10 +23,14 @@ var _ web.Trail = (*Log)(nil)
 
 // New returns the record of a migrated database. It does no I/O.
 func New(pool *pgxpool.Pool) *Log {
-	return &Log{pool: pool, failed: prometheus.NewCounterVec(prometheus.CounterOpts{
+	l := &Log{pool: pool, failed: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "admin_audit_failures_total",
 		Help: "Entries of the record of operators' calls that could not be written: a call that was refused therefore, or an outcome that is missing.",
 	}, []string{"entry"})}
+	for _, entry := range []string{"call", "outcome"} {
+		l.failed.WithLabelValues(entry) // at 0: rate sees no event that makes its own series
+	}
+	return l
 }
 
 // Describe makes a Log a prometheus.Collector.

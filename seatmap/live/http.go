@@ -315,19 +315,36 @@ func (a *API) live(c echo.Context) error {
 	if err := a.admit(ctx, sale, c.QueryParam("ticket")); err != nil {
 		return problem(err)
 	}
-	// The writer below echo's, whose Flush hides errors.
-	if err := a.streams.Serve(c.Response().Writer, c.Request(), seatmap.Topic(sale.Event)); err != nil {
+	if err := a.streams.Serve(watched(c), c.Request(), seatmap.Topic(sale.Event)); err != nil {
 		return problem(err)
 	}
 	c.Response().Committed = true
 	return nil
 }
 
+// answering is the writer below echo's, whose Flush hides errors. It tells echo
+// the status, for the access log.
+type answering struct {
+	http.ResponseWriter
+	to *echo.Response
+}
+
+func watched(c echo.Context) answering { return answering{c.Response().Writer, c.Response()} }
+
+// WriteHeader implements http.ResponseWriter.
+func (a answering) WriteHeader(status int) {
+	a.to.Status = status
+	a.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (a answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
 // ws upgrades. A ticket in the query stands for that of the first topic it is
 // good for.
 func (a *API) ws(c echo.Context) error {
 	first := c.QueryParam("ticket")
-	a.streams.ServeWS(c.Response().Writer, c.Request(), func(ctx context.Context, topic, ticket string) (code, detail string) {
+	a.streams.ServeWS(watched(c), c.Request(), func(ctx context.Context, topic, ticket string) (code, detail string) {
 		return a.allow(ctx, topic, cmp.Or(ticket, first))
 	})
 	c.Response().Committed = true

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,15 +19,24 @@ import (
 	"seatcast/seatmap/live"
 )
 
-// streams stands for the hub: it says which topic it was given.
+// streams stands for the hub: it says which topic it was given. Its status is
+// what the query says.
 type streams struct{}
 
-func (streams) Serve(w http.ResponseWriter, _ *http.Request, topic string) error {
+func (streams) answer(w http.ResponseWriter, r *http.Request) {
+	if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil {
+		w.WriteHeader(status)
+	}
+}
+
+func (s streams) Serve(w http.ResponseWriter, r *http.Request, topic string) error {
+	s.answer(w, r)
 	_, err := io.WriteString(w, "stream of "+topic)
 	return err
 }
 
-func (streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(context.Context, string, string) (string, string)) {
+func (s streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(context.Context, string, string) (string, string)) {
+	s.answer(w, r)
 	code, _ := allow(r.Context(), r.URL.Query().Get("topic"), "")
 	_, _ = fmt.Fprintf(w, "%q", code)
 }
@@ -60,6 +71,21 @@ func decode[T any](tb testing.TB, body io.Reader) (v T) {
 		tb.Fatal(err)
 	}
 	return v
+}
+
+func TestTheAccessLogTellsWhatStreamsAndSocketsWereAnswered(t *testing.T) {
+	b := setup(t)
+	h := newHouse(t, b, live.TicketOptions{Redis: b.rdb})
+	for _, c := range []struct {
+		path   string
+		status int
+	}{{"/v1/ws?status=101", 101}, {"/v1/ws?status=403", 403}, {"/v1/events/" + b.event + "/live?status=429", 429}, {"/v1/events/" + b.event + "/live", 200}} {
+		h.log.Reset()
+		get(t, h, c.path)
+		if want := fmt.Sprintf("status=%d", c.status); !strings.Contains(h.log.String(), want) {
+			t.Errorf("%s is logged as %s, want %s", c.path, h.log, want)
+		}
+	}
 }
 
 func TestPolledMapOfAHotEvent(t *testing.T) {

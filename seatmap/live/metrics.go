@@ -49,5 +49,21 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	if r != nil {
 		r.MustRegister(m.unsaid, m.missed, m.reconnect, m.gaps, m.reordered, m.repaired, m.reset, m.drift, m.lag, m.merged, m.degraded)
 	}
+	m.begin()
 	return m
+}
+
+// begin has every counter there is at 0: one that appears with its first event
+// hides that event from rate. Those of connections begin with theirs.
+func (m *Metrics) begin() {
+	for vec, values := range map[*prometheus.CounterVec][]string{
+		m.missed:   {"behind", "slow_consumer", "unreadable"},
+		m.gaps:     {"early", "number"},
+		m.repaired: {"log", "snapshot"},
+		m.reset:    {"told", "chart", "fork", "cold", "drift"},
+	} {
+		for _, v := range values {
+			vec.WithLabelValues(v)
+		}
+	}
 }

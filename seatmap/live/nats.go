@@ -43,6 +43,7 @@ func Connect(servers, name string, m *Metrics, log *slog.Logger, more ...nats.Op
 			log.Info("nats reconnected", "name", name)
 		}),
 	}, more...)
+	m.reconnect.WithLabelValues(name) // at 0
 	nc, err := nats.Connect(servers, opts...)
 	if unreadable := new(url.Error); errors.As(err, &unreadable) {
 		err = errors.New("the URL cannot be read") // the error repeats it, the password too
