@@ -240,7 +240,10 @@ func seatsTaken(extra map[string]any) *web.Problem {
 }
 
 // tooFew tells how much of what is wished is left.
-func tooFew(e *seatmap.TooFewError) *web.Problem {
+func tooFew(e *seatmap.TooFewError) error {
+	if e.Never {
+		return badWish("the event does not have so many seats in these sections and categories at these prices")
+	}
 	left := map[string]any{"left": e.Seats, "spacesLeft": e.Spaces}
 	if e.Seats+e.Spaces == 0 {
 		return conflict("sold_out", "no seat that matches is left; some may come back", left)

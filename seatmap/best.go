@@ -44,8 +44,9 @@ var ErrBadWish = errors.New("seatmap: bad wish")
 
 // TooFewError says that fewer free seats match a wish than it asks for.
 type TooFewError struct {
-	Seats  int // that are left and match, without wheelchair spaces
-	Spaces int // wheelchair spaces that are left and match; 0 unless some were asked for
+	Seats  int  // that are left and match, without wheelchair spaces
+	Spaces int  // wheelchair spaces that are left and match; 0 unless some were asked for
+	Never  bool // too few would match if every seat were free
 }
 
 func (e *TooFewError) Error() string {

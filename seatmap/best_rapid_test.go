@@ -227,6 +227,9 @@ func TestEveryAnswerIsFreeMatchingAndHonest(t *testing.T) {
 		if exists != (err == nil) || err != nil && !errors.As(err, &few) {
 			t.Fatalf("%d seats and %d spaces match %+v: %v", others, spaces, w, err)
 		}
+		if _, ever := r.s.Best(seatmap.NewMap(r.c.Seats), r.prices, w); err != nil && few.Never != (ever != nil) {
+			t.Fatalf("with every seat free %+v is answered %v, and now %+v", w, ever, few)
+		}
 		if err == nil {
 			o.honest(t, c)
 		}

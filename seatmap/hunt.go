@@ -52,14 +52,20 @@ func (h *hunt) begin(m Map, prices map[string]int64, w Wish) error {
 	for _, c := range h.s.shifts {
 		h.free.copyFrom(h.byIndex, int(c.pos), int(c.i), int(c.n))
 	}
+	h.wished()
+	h.match.and(h.match, h.free)
+	return nil
+}
+
+// wished makes a match of every seat of the wished sections, categories and
+// prices, free or not.
+func (h *hunt) wished() {
 	clear(h.match)
 	for _, st := range h.s.stretches {
 		if h.sections[st.section] && h.categories[st.category] {
 			h.match.fill(int(st.from), int(st.to))
 		}
 	}
-	h.match.and(h.match, h.free)
-	return nil
 }
 
 // understand finds out which sections and categories are wished.
@@ -73,10 +79,10 @@ func (h *hunt) understand(prices map[string]int64) error {
 	case w.MinPrice < 0 || w.MaxPrice < 0 || w.MaxPrice > 0 && w.MinPrice > w.MaxPrice:
 		return fmt.Errorf("%w: a price from %d to %d", ErrBadWish, w.MinPrice, w.MaxPrice)
 	}
-	if name, ok := wished(h.sections, h.s.sections, w.Sections); !ok {
+	if name, ok := choose(h.sections, h.s.sections, w.Sections); !ok {
 		return fmt.Errorf("%w: no section has the id %q", ErrBadWish, name)
 	}
-	if name, ok := wished(h.categories, h.s.categories, w.Categories); !ok {
+	if name, ok := choose(h.categories, h.s.categories, w.Categories); !ok {
 		return fmt.Errorf("%w: no category is called %q", ErrBadWish, name)
 	}
 	for name, n := range h.s.categories {
@@ -88,9 +94,9 @@ func (h *hunt) understand(prices map[string]int64) error {
 	return nil
 }
 
-// wished marks the names that are wished for: all when there are none. It
+// choose marks the names that are wished for: all when there are none. It
 // returns a name nobody knows.
-func wished(marks []bool, known map[string]int32, names []string) (string, bool) {
+func choose(marks []bool, known map[string]int32, names []string) (string, bool) {
 	for i := range marks {
 		marks[i] = len(names) == 0
 	}
@@ -142,14 +148,23 @@ func (h *hunt) general() int {
 	return h.candidates.count()
 }
 
-// tooFew tells what next has found too little of.
+// tooFew tells what next has found too little of. It is the last of a hunt.
 func (h *hunt) tooFew() error {
+	seats, spaces := h.matching()
+	h.wished()
+	allSeats, allSpaces := h.matching()
+	return &TooFewError{Seats: seats, Spaces: spaces, Never: allSpaces < h.w.Accessible || allSeats < h.w.Quantity-h.w.Accessible}
+}
+
+// matching counts what matches and may be given, wheelchair spaces apart when some
+// are asked for.
+func (h *hunt) matching() (seats, spaces int) {
 	if h.w.Accessible == 0 {
-		return &TooFewError{Seats: h.general()}
+		return h.general(), 0
 	}
 	h.candidates.and(h.match, h.s.space)
-	spaces := h.candidates.count()
-	return &TooFewError{Seats: h.match.count() - spaces, Spaces: spaces}
+	spaces = h.candidates.count()
+	return h.match.count() - spaces, spaces
 }
 
 // block returns n positions from p on.

@@ -200,7 +200,7 @@ func (s *stage) badBodies() []sent {
 		{why: "the best for less than nothing", path: book, body: `{"bestAvailable":{"quantity":2,"minPrice":-1}}`, status: 422, code: "bad_wish"},
 		{why: "the best, from more to less", path: book, body: `{"bestAvailable":{"quantity":2,"minPrice":2,"maxPrice":1}}`, status: 422, code: "bad_wish"},
 		{why: "more wheelchairs than people", path: book, body: `{"bestAvailable":{"quantity":2,"accessible":3}}`, status: 422, code: "bad_wish"},
-		{why: "the best for a cent", path: book, body: `{"bestAvailable":{"quantity":2,"maxPrice":1}}`, status: 409, code: "sold_out"},
+		{why: "the best for a cent", path: book, body: `{"bestAvailable":{"quantity":2,"maxPrice":1}}`, status: 422, code: "bad_wish", says: "prices"},
 		{why: "the best, more than the account may hold", path: book, body: `{"bestAvailable":{"quantity":7}}`, status: 429, code: "too_many_held"},
 		{why: "the best under the key of a booking that is over", path: book, body: `{"bestAvailable":{"quantity":2}}`, header: key("seats from 6"), status: 409, code: "hold_expired"},
 		{why: "the best under the key of another request", path: book, body: `{"bestAvailable":{"quantity":2}}`, header: key("seats from 2"), status: 422, code: "idempotency_key_reused"},
