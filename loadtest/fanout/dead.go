@@ -3,6 +3,7 @@ package fanout
 import (
 	"context"
 	"errors"
+	"fmt"
 	"text/tabwriter"
 
 	"seatcast/loadtest/report"
@@ -27,9 +28,22 @@ func (b *bench) dead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.noteDead(servers, n, got)
 	err = b.finish(servers, b.o.Rate, got)
 	b.printDead(servers, n, without, got)
 	return errors.Join(err, wrongs(without))
+}
+
+// noteDead says of whom it was not seen that it gets rid of who does not read.
+func (b *bench) noteDead(servers []string, n int, with results) {
+	for _, name := range servers {
+		for pair, f := range with[name] {
+			if f.closed < n {
+				b.note(fmt.Sprintf("%s, pair %d: %d of %d sessions that never read were closed: if their buffers did not fill, they were not noticed; take more --frames, or --changes",
+					name, pair+1, f.closed, n))
+			}
+		}
+	}
 }
 
 func (b *bench) printDead(servers []string, n int, without, with results) {

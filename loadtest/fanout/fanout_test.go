@@ -194,3 +194,13 @@ func TestInterruptingAMeasurementLeavesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestDeadSessionsThatWereNotClosedAreSaid(t *testing.T) {
+	var out strings.Builder
+	b := &bench{o: &Options{Out: &out}}
+	b.noteDead([]string{peers.Seatcast}, 5, results{peers.Seatcast: {{closed: 5}, {closed: 2}}})
+	b.printNotes([]string{peers.Seatcast}, results{})
+	if got := out.String(); strings.Count(got, "! ") != 1 || !strings.Contains(got, "! seatcast, pair 2: 2 of 5") || !strings.Contains(got, "--frames") {
+		t.Errorf("said %q", got)
+	}
+}
