@@ -24,6 +24,7 @@ type Sale struct {
 	Opens    time.Time        // when it opens, or opened
 	Currency string           // ISO 4217
 	Prices   map[string]int64 // category → minor units
+	Fees     []Fee            // beside the prices
 	Terms    Terms
 }
 
