@@ -62,6 +62,7 @@ type Event struct {
 	NoHolds  bool // they were taken without holds, because Redis was away
 	Currency string
 	Prices   map[string]int64 // category → minor units
+	Fees     []seatmap.Fee    // beside the prices, in the order in which they are shown
 	Terms    seatmap.Terms
 }
 
@@ -79,6 +80,7 @@ type NewEvent struct {
 	Orphans  seatmap.OrphanRule // empty: warn
 	Currency string
 	Prices   map[string]int64
+	Fees     []seatmap.Fee
 	Terms    seatmap.Terms // a zero field takes its value from DefaultTerms
 }
 
@@ -160,11 +162,12 @@ func (n NewEvent) faults(chart *seatmap.Chart) seatmap.Faults {
 	if !slices.Contains([]seatmap.OrphanRule{seatmap.OrphansAllow, seatmap.OrphansWarn, seatmap.OrphansRefuse}, n.Orphans) {
 		fs.Add("orphans", "%q is none of %s, %s and %s", n.Orphans, seatmap.OrphansAllow, seatmap.OrphansWarn, seatmap.OrphansRefuse)
 	}
-	if !knownCurrency(n.Currency) {
+	if _, known := seatmap.Decimals(n.Currency); !known {
 		fs.Add("currency", "%q is no ISO 4217 code, such as EUR", n.Currency)
 	}
 	fs = append(fs, n.faultsOfTimes()...)
 	fs = append(fs, faultsOfTerms(n.Terms)...)
+	fs = append(fs, faultsOfFees(n.Fees)...)
 	return append(fs, faultsOfPrices(n.Prices, chart)...)
 }
 

@@ -36,6 +36,7 @@ type summary struct {
 	Open     bool   `json:"open"`  // bookings are taken now
 	Holds    bool   `json:"holds"` // they hold their seats; false while Redis is away
 	Currency string `json:"currency"`
+	Decimals int    `json:"decimals"` // of an amount: its minor units are so many digits
 }
 
 // detail is an event as its page needs it. Durations are in seconds and what
@@ -46,6 +47,7 @@ type detail struct {
 	Orphans         seatmap.OrphanRule `json:"orphans"` // what becomes of a choice that leaves a single seat
 	Chart           string             `json:"chart"`
 	Prices          []categoryPrice    `json:"prices"`
+	Fees            []fee              `json:"fees"`
 	Areas           []area             `json:"areas"`
 	HoldSeconds     float64            `json:"holdSeconds"`
 	PaySeconds      float64            `json:"paySeconds"`
@@ -58,7 +60,15 @@ type detail struct {
 type categoryPrice struct {
 	Category string `json:"category"`
 	Color    string `json:"color,omitempty"`
-	Amount   int64  `json:"amount"` // minor units
+	Amount   int64  `json:"amount"` // minor units, without fees
+	AllIn    int64  `json:"allIn"`  // what one ticket costs, bought alone: with all fees. Of several none costs more
+}
+
+type fee struct {
+	Name        string         `json:"name"`
+	Per         seatmap.FeePer `json:"per"`                   // ticket, percent or order
+	Amount      int64          `json:"amount,omitempty"`      // minor units, or
+	BasisPoints int64          `json:"basisPoints,omitempty"` // of the price of each ticket
 }
 
 type area struct {
@@ -83,10 +93,11 @@ func (s *Store) getEvent(c echo.Context) error {
 }
 
 func summarise(e *Event) summary {
+	decimals, _ := seatmap.Decimals(e.Currency) // known: no event is created in another
 	return summary{
 		ID: e.ID, Name: e.Name, Venue: e.Venue, Zone: e.Zone,
 		StartsAt: e.Starts.Format(time.RFC3339), OpensAt: e.Opens.Format(time.RFC3339),
-		Mode: e.Mode, State: e.State, Open: e.OnSale, Holds: !e.NoHolds, Currency: e.Currency,
+		Mode: e.Mode, State: e.State, Open: e.OnSale, Holds: !e.NoHolds, Currency: e.Currency, Decimals: decimals,
 	}
 }
 
@@ -94,12 +105,20 @@ func summarise(e *Event) summary {
 func describe(e *Event, chart *seatmap.Chart) detail {
 	d := detail{
 		summary: summarise(e), Guarded: e.Guarded, Orphans: e.Orphans, Chart: e.ChartSHA,
-		Prices: make([]categoryPrice, 0, len(chart.Categories)), Areas: make([]area, 0, len(chart.Areas)),
+		Prices: make([]categoryPrice, 0, len(chart.Categories)), Fees: make([]fee, 0, len(e.Fees)), Areas: make([]area, 0, len(chart.Areas)),
 		HoldSeconds: e.Terms.Hold.Seconds(), PaySeconds: e.Terms.Pay.Seconds(), CapSeconds: e.Terms.Cap.Seconds(),
 		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser, HoldsPerUser: e.Terms.HoldsPerUser,
 	}
 	for _, cat := range chart.Categories {
-		d.Prices = append(d.Prices, categoryPrice{Category: cat.Name, Color: cat.Color, Amount: e.Prices[cat.Name]})
+		price := e.Prices[cat.Name]
+		d.Prices = append(d.Prices, categoryPrice{Category: cat.Name, Color: cat.Color, Amount: price, AllIn: seatmap.AllIn(price, e.Fees)})
+	}
+	for _, f := range e.Fees {
+		told := fee{Name: f.Name, Per: f.Per, Amount: f.Amount}
+		if f.Per == seatmap.PerCent {
+			told.Amount, told.BasisPoints = 0, f.Amount
+		}
+		d.Fees = append(d.Fees, told)
 	}
 	for _, a := range chart.Areas {
 		d.Areas = append(d.Areas, area{Area: a.ID, Name: a.Name, Category: a.Category, Capacity: a.Capacity})

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -78,11 +79,43 @@ func TestAnEventTellsWhatItsPageNeeds(t *testing.T) {
 	same(t, body(t, r), `{
 		"id": "late-session", "name": "Late Session", "venue": "The Cellar", "zone": "Europe/Paris",
 		"startsAt": "2099-06-01T20:00:00+02:00", "opensAt": "2020-01-01T10:00:00+01:00",
-		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "holds": true, "currency": "EUR",
-		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500},
-			{"category": "Standing", "color": "#2e86ab", "amount": 1500}],
+		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "holds": true, "currency": "EUR", "decimals": 2,
+		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000, "allIn": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500, "allIn": 2500},
+			{"category": "Standing", "color": "#2e86ab", "amount": 1500, "allIn": 1500}], "fees": [],
 		"areas": [{"area": "standing", "name": "Standing", "category": "Standing", "capacity": 40}],
 		"holdSeconds": 480, "paySeconds": 300, "capSeconds": 1200, "seatsPerBooking": 10, "seatsPerUser": 10, "holdsPerUser": 4}`)
+}
+
+func TestAnEventTellsItsFeesAndEachPriceWithThem(t *testing.T) {
+	s := setup(t)
+	for currency, decimals := range map[string]int{"EUR": 2, "JPY": 0, "KWD": 3} {
+		n := s.night()
+		n.Currency = currency
+		n.Fees = []seatmap.Fee{{Name: "Service", Per: seatmap.PerCent, Amount: 525}, {Name: "Facility", Per: seatmap.PerTicket, Amount: 250}, {Name: "Order", Per: seatmap.PerOrder, Amount: 150}}
+		e := s.create(t, n)
+		if !slices.Equal(e.Fees, n.Fees) {
+			t.Errorf("its fees are %v", e.Fees)
+		}
+		var told struct {
+			Decimals     int
+			Prices, Fees json.RawMessage
+		}
+		if err := json.Unmarshal(body(t, s.get(t, "/v1/events/"+e.ID)), &told); err != nil || told.Decimals != decimals {
+			t.Errorf("%s has %d decimals, %v", currency, told.Decimals, err)
+		}
+		same(t, told.Fees, `[{"name": "Service", "per": "percent", "basisPoints": 525}, {"name": "Facility", "per": "ticket", "amount": 250}, {"name": "Order", "per": "order", "amount": 150}]`)
+		same(t, told.Prices, `[{"category": "Front", "color": "#d1495b", "amount": 4000, "allIn": 4610}, {"category": "Seated", "color": "#edae49", "amount": 2500, "allIn": 3031},
+			{"category": "Standing", "color": "#2e86ab", "amount": 1500, "allIn": 1979}]`)
+		sale, err := s.Sale(t.Context(), e.ID)
+		if err != nil || !slices.Equal(sale.Fees, n.Fees) {
+			t.Errorf("its sale asks %v, %v", sale.Fees, err)
+		}
+	}
+	n := s.night()
+	n.Fees = []seatmap.Fee{{Name: "Service", Per: seatmap.PerCent, Amount: 10001}}
+	if _, err := s.CreateEvent(t.Context(), n); !errors.As(err, new(seatmap.Faults)) {
+		t.Errorf("a fee of more than the price: %v", err)
+	}
 }
 
 func TestAGuardedMapIsSaidByItsEventAndItsSale(t *testing.T) {

@@ -113,6 +113,10 @@ func createEvent(ctx context.Context, tx pgx.Tx, n *NewEvent, c *seatmap.Chart) 
 	}
 	var seats []*seatmap.Seat
 	c.Each(func(_ *seatmap.Section, _ *seatmap.Row, seat *seatmap.Seat) { seats = append(seats, seat) })
+	var fees [][]any
+	for k, f := range n.Fees {
+		fees = append(fees, []any{n.ID, k, f.Name, f.Per, f.Amount})
+	}
 	var areas [][]any
 	for _, a := range c.Areas {
 		areas = append(areas, []any{n.ID, a.ID, a.Category, a.Capacity})
@@ -123,6 +127,7 @@ func createEvent(ctx context.Context, tx pgx.Tx, n *NewEvent, c *seatmap.Chart) 
 		rows    [][]any
 	}{
 		{"prices", []string{"event_id", "category", "amount"}, prices},
+		{"event_fees", []string{"event_id", "position", "name", "per", "amount"}, fees},
 		{"areas", []string{"event_id", "area", "category", "capacity"}, areas},
 	} {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{t.table}, t.columns, pgx.CopyFromRows(t.rows)); err != nil {
@@ -223,14 +228,16 @@ const eventColumns = `
 	hold_ms, pay_ms, cap_ms, grace_ms, cool_down_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour,
 	state = 'open' AND opens_at <= now() AS on_sale, unheld_since IS NOT NULL AS no_holds,
 	extract(epoch FROM opens_at - now())::float8 AS opens_in,
-	(SELECT coalesce(jsonb_object_agg(category, amount), '{}') FROM prices WHERE event_id = events.id) AS prices`
+	(SELECT coalesce(jsonb_object_agg(category, amount), '{}') FROM prices WHERE event_id = events.id) AS prices,
+	(SELECT coalesce(jsonb_agg(jsonb_build_object('Name', f.name, 'Per', per, 'Amount', amount) ORDER BY position), '[]')
+		FROM event_fees f WHERE event_id = events.id) AS fees`
 
 func scanEvent(row pgx.CollectableRow) (e Event, opensIn time.Duration, err error) {
 	var hold, pay, limit, grace, coolDown int64
 	var seconds float64
 	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.Orphans, &e.State, &e.Currency,
 		&hold, &pay, &limit, &grace, &coolDown, &e.Terms.SeatsPerBooking, &e.Terms.SeatsPerUser, &e.Terms.HoldsPerUser, &e.Terms.HoldsPerHour,
-		&e.OnSale, &e.NoHolds, &seconds, &e.Prices)
+		&e.OnSale, &e.NoHolds, &seconds, &e.Prices, &e.Fees)
 	if err != nil {
 		return Event{}, 0, err
 	}

@@ -104,6 +104,7 @@ func (e *Event) sale(c *chart) *seatmap.Sale {
 		Opens:    e.Opens,
 		Currency: e.Currency,
 		Prices:   e.Prices,
+		Fees:     e.Fees,
 		Terms:    e.Terms,
 	}
 }

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -132,7 +134,8 @@ type eventCreateCmd struct {
 	Zone     string        `required:"" placeholder:"Europe/Paris" help:"IANA time zone of the venue."`
 	Starts   string        `required:"" placeholder:"2027-06-01T20:00" help:"When it starts: wall clock of the venue, or RFC 3339."`
 	Opens    string        `required:"" placeholder:"2027-03-01T10:00" help:"When the sale opens, written likewise."`
-	Prices   string        `required:"" placeholder:"'Stalls A=8500,…'" help:"Price of every category of the chart, in minor units (cents)."`
+	Prices   string        `required:"" placeholder:"'Stalls A=8500,…'" help:"Price of every category of the chart, in minor units (cents; of JPY yen)."`
+	Fees     string        `placeholder:"'Service=5%%,…'" help:"What is asked beside the prices: Service=5%% of the price of each ticket, Facility=250 for each ticket, Order=150/order for the order; in minor units (default: nothing)."`
 	Currency string        `required:"" placeholder:"EUR" help:"ISO 4217 currency."`
 	Mode     string        `default:"ordinary" enum:"hot,ordinary" help:"hot: the map is pushed; ordinary: it is polled."`
 	GuardMap bool          `help:"Show the map only to who has a session or a ticket (default: to everybody)."`
@@ -182,8 +185,12 @@ func (c eventCreateCmd) event() (n catalog.NewEvent, err error) {
 		n.Opens = when(&faults, "opens", c.Opens, c.Zone)
 	}
 	var prices seatmap.Faults
-	if n.Prices, err = catalog.ParsePrices(c.Prices); errors.As(err, &prices) {
+	if n.Prices, err = catalog.ParsePrices(c.Prices, c.Currency); errors.As(err, &prices) {
 		faults = append(faults, prices...)
+	}
+	var fees seatmap.Faults
+	if n.Fees, err = catalog.ParseFees(c.Fees, c.Currency); errors.As(err, &fees) {
+		faults = append(faults, fees...)
 	}
 	return n, faults.Err()
 }
@@ -260,13 +267,22 @@ func (c eventListCmd) Run(ctx context.Context, s *streams) error {
 			return printJSON(s.out, events)
 		}
 		w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
-		say(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tMODE\tSTATE\tHOLDS\n") // errors show at Flush
+		say(w, "ID\tNAME\tVENUE\tSTARTS\tOPENS\tFROM\tMODE\tSTATE\tHOLDS\n") // errors show at Flush
 		for _, e := range events {
-			say(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
-				e.Starts.Format(time.RFC3339), e.Opens.Format(time.RFC3339), e.Mode, e.State, kept(e))
+			say(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", e.ID, e.Name, e.Venue,
+				e.Starts.Format(time.RFC3339), e.Opens.Format(time.RFC3339), from(e), e.Mode, e.State, kept(e))
 		}
 		return w.Flush()
 	})
+}
+
+// from is what the cheapest ticket of an event costs, all in.
+func from(e catalog.Event) string {
+	if len(e.Prices) == 0 {
+		return "-"
+	}
+	lowest := slices.Min(slices.Collect(maps.Values(e.Prices)))
+	return seatmap.Money{Amount: seatmap.AllIn(lowest, e.Fees), Currency: e.Currency}.String()
 }
 
 // kept says whether bookings of an event hold their seats.

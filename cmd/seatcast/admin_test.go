@@ -152,7 +152,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 		t.Setenv(name, value)
 	}
 	id := must(t, "event", "create", "--chart", stallsChart(t), "--name", "Spring Gala", "--venue", "Old Court", "--zone", "Europe/Paris",
-		"--starts", "2037-06-01T20:00", "--opens", "2026-03-01T10:00", "--prices", "Stalls A=8500,Stalls B=6000", "--currency", "EUR",
+		"--starts", "2037-06-01T20:00", "--opens", "2026-03-01T10:00", "--prices", "Stalls A=8500,Stalls B=6000", "--fees", "Service=5%,Facility=250,Order=150/order", "--currency", "EUR",
 		"--mode", "hot", "--guard-map", "--orphans", "refuse", "--hold", "6m", "--pay", "3m", "--cap", "15m", "--seats-per-booking", "4", "--seats-per-user", "6",
 		"--holds-per-user", "2", "--holds-per-hour", "9", "--cool-down", "45s")
 	if id != "spring-gala" {
@@ -191,7 +191,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	eventually(t, 5*time.Second, "the node sells it no more", func() bool { return ann.hold("spring-gala", "", "tb").Code == "sale_not_open" })
 
 	lines := strings.Split(must(t, "event", "list"), "\n")
-	if len(lines) != 3 || !strings.HasPrefix(lines[0], "ID ") || !strings.Contains(lines[2], "spring-gala") || !strings.HasSuffix(lines[2], "closed  kept") {
+	if len(lines) != 3 || !strings.HasPrefix(lines[0], "ID ") || !strings.Contains(lines[2], "spring-gala") || !strings.Contains(lines[2], "67.00 EUR") || !strings.HasSuffix(lines[2], "closed  kept") {
 		t.Errorf("listed as\n%s", strings.Join(lines, "\n"))
 	}
 }
@@ -331,7 +331,9 @@ func TestAWrongCallSaysWhatIsWrongAndWhereToLook(t *testing.T) {
 		"event frob":               "see seatcast event --help",
 		"--frob":                   "unknown flag --frob; see seatcast --help",
 		"serve now":                "unexpected argument now; see seatcast serve --help",
-		"migrate":                  "missing flags: --postgres=URL; see seatcast migrate --help",
+		"migrate":                  "missing flags: --postgres=URL (or SEATCAST_POSTGRES_URL in the environment); see seatcast migrate --help",
+		"token":                    "missing flags: --key=KEY (or SEATCAST_SESSION_KEY in the environment), --user=STRING; see seatcast token --help",
+		"help frob":                `there is no command "frob"; see seatcast --help`,
 		"event create --name Gala": "missing flags: --chart=FILE",
 	} {
 		out, _, err := call(t, strings.Fields(line)...)
@@ -348,5 +350,10 @@ func TestAWrongCallSaysWhatIsWrongAndWhereToLook(t *testing.T) {
 	out, complaints, err := call(t)
 	if err == nil || out != "" || !strings.HasPrefix(complaints, "Usage: seatcast <command>") {
 		t.Errorf("called without a word: %v\n%s%s", err, out, complaints)
+	}
+	for _, line := range []string{"", "event create", "serve"} {
+		if asked := must(t, append([]string{"help"}, strings.Fields(line)...)...); asked != must(t, append(strings.Fields(line), "--help")...) {
+			t.Errorf("help %s is\n%s", line, asked)
+		}
 	}
 }

@@ -49,7 +49,7 @@ func (c eventChartCmd) Run(ctx context.Context, s *streams) error {
 
 func (c eventChartCmd) read(s *streams, n *catalog.Publication) (err error) {
 	if c.Prices != "" {
-		if n.Prices, err = catalog.ParsePrices(c.Prices); err != nil {
+		if n.Prices, err = catalog.ParsePrices(c.Prices, ""); err != nil {
 			return err
 		}
 	}
