@@ -23,7 +23,7 @@ import (
 type demoCmd struct {
 	Addr  string `default:"127.0.0.1:8080" help:"Address to serve on."`
 	Data  string `placeholder:"DIR" help:"Where Redis and Postgres keep their data. Kept between runs: a second start resumes the same sale. Default: ${demo_data}."`
-	Event string `default:"stadium" enum:"theatre,arena,stadium,club" help:"The one event on sale: theatre, arena, stadium or club."`
+	Event string `default:"stadium" enum:"theatre,arena,stadium,club" help:"The event on sale: theatre, arena, stadium or club. The other three are there too, closed."`
 	Crowd int    `default:"0" placeholder:"N" help:"So many simulated shoppers, who watch, hold, pay or walk away: 0 to 5000."`
 }
 
@@ -103,7 +103,7 @@ func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
 	if err != nil {
 		return cfg, err
 	}
-	cfg.Addr, cfg.Drain, cfg.LogLevel = d.Addr, 2*time.Second, demoLog
+	cfg.Addr, cfg.Drain, cfg.LogLevel = d.Addr, time.Second/2, demoLog
 	cfg.Postgres, cfg.Redis, cfg.NATS = stack.PostgresURL, stack.RedisURL, stack.NATSURL
 	cfg.Sandbox, cfg.Claims = true, demoClaims
 	for _, key := range []struct {

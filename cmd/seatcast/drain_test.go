@@ -70,6 +70,25 @@ func TestADrainLosesNoChangeAndNobodyInTheMiddleOfASale(t *testing.T) {
 	spread(t, left, drain*4/5)
 }
 
+// A balancer that asks each second must notice, also when nobody has to be sent
+// elsewhere first.
+func TestANodeNobodyWatchesIsUnreadyForAWhileBeforeItIsGone(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	const drain = 1500 * time.Millisecond
+	leaving := h.node("SEATCAST_DRAIN=" + drain.String())
+	begun := time.Now()
+	over := make(chan time.Duration, 1)
+	go func() {
+		leaving.stop(t, drain+15*time.Second)
+		over <- time.Since(begun)
+	}()
+	h.stillServes(leaving)
+	if took := <-over; took < drain {
+		t.Errorf("it was gone after %v, want %v at least", took, drain)
+	}
+}
+
 // stillServes fails unless a node that is stopping lets no watcher in and
 // answers everything else.
 func (h *house) stillServes(n *node) {

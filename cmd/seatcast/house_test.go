@@ -64,7 +64,7 @@ func newHouse(t testing.TB, p plan) *house {
 	h.event = h.create(p)
 	key := web.GenerateKey()
 	h.env = []string{
-		"SEATCAST_ADDR=127.0.0.1:0", "SEATCAST_LOG_LEVEL=warn", "SEATCAST_DRAIN=2s",
+		"SEATCAST_ADDR=127.0.0.1:0", "SEATCAST_LOG_LEVEL=warn", "SEATCAST_DRAIN=500ms",
 		"SEATCAST_POSTGRES_URL=" + h.pool.Config().ConnString(), "SEATCAST_REDIS_URL=" + p.redis, "SEATCAST_NATS_URL=" + devtest.NATSURL(t),
 		"SEATCAST_SERVER_KEY=" + testServerKey, "SEATCAST_SESSION_KEY=" + key, "SEATCAST_SESSION_CLAIMS=" + demoClaims,
 		"SEATCAST_SANDBOX=true", "SEATCAST_SANDBOX_SECRET=a sandbox secret of the tests",

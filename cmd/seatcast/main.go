@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -76,6 +77,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
 		return usage(parser, stderr)
 	}
+	if args[0] == "help" {
+		args = append(slices.Clone(args[1:]), "--help")
+	}
 	command, err := parser.Parse(args)
 	if exited { // --help has been printed
 		return nil
@@ -102,16 +106,39 @@ func explain(parser *kong.Kong, err error) error {
 	}
 	command, _, _ := strings.Cut(wrong.Context.Command(), " <") // without its arguments
 	help := strings.TrimSpace(parser.Model.Name + " " + command)
+	if missed, ok := strings.CutPrefix(err.Error(), "missing flags: "); ok {
+		err = fmt.Errorf("missing flags: %s", orVariables(missed, wrong.Context.Flags()))
+	}
 	if word, ok := strings.CutPrefix(err.Error(), "unexpected argument "); ok && command == "" {
 		err = fmt.Errorf("there is no command %q", word)
 	}
 	return fmt.Errorf("%w; see %s --help", err, help)
 }
 
+// orVariables names beside each flag the variable it can be read from as well.
+func orVariables(missed string, flags []*kong.Flag) string {
+	all := strings.Split(missed, ", ")
+	for _, f := range flags {
+		if i := slices.Index(all, f.Summary()); i >= 0 && len(f.Envs) > 0 {
+			all[i] += " (or " + f.Envs[0] + " in the environment)"
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// newLog returns a log of JSON lines. A duration in it is text with its unit: as
+// a number nobody knows of what.
 func newLog(w io.Writer, level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {
 		return nil, fmt.Errorf("log level %q: use debug, info, warn or error", level)
 	}
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l})), nil
+	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: l, ReplaceAttr: withUnit})), nil
+}
+
+func withUnit(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
