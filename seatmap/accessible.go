@@ -42,13 +42,13 @@ func (c *Chart) warnings() Faults {
 		}
 	}
 	if need := AccessibleNeeded(seats); accessible < need {
-		ws.Add("", "%d wheelchair spaces for %d seats: ADA Table 221.2.1.1 asks for %d", accessible, seats, need)
+		ws.Add("", "wheelchair spaces: %d, for %d seats; ADA Table 221.2.1.1 asks for %d", accessible, seats, need)
 	}
 	if alone > 0 {
-		ws.Add("", "%d of %d wheelchair spaces have no companion seat beside them", alone, accessible)
+		ws.Add("", "wheelchair spaces without a companion seat beside them: %d of %d", alone, accessible)
 	}
 	if holes := c.Seats - seats; holes > 0 {
-		ws.Add("", "%d indexes belong to no seat", holes)
+		ws.Add("", "indexes that belong to no seat: %d", holes)
 	}
 	return ws
 }

@@ -92,6 +92,23 @@ func loadConfig() (Config, error) {
 	return c, unread.err()
 }
 
+// unknownSettings are the variables with our prefix that mean nothing to a server:
+// misspelt perhaps, or of a release that is gone. Names of tests are their own.
+func unknownSettings(environ []string) (names []string) {
+	known := map[string]bool{}
+	for f := range reflect.TypeFor[Config]().Fields() {
+		known[f.Tag.Get("env")] = true
+	}
+	for _, line := range environ {
+		name, _, _ := strings.Cut(line, "=")
+		if knob, ours := strings.CutPrefix(name, envPrefix); ours && !known[knob] && !strings.HasPrefix(knob, "TEST_") {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // fault is what is wrong with one knob.
 type fault struct{ knob, why string }
 

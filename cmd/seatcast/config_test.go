@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"io"
 	"os"
 	"reflect"
 	"regexp"
@@ -99,6 +100,27 @@ func TestServeTellsEveryFaultOfTheEnvironmentByName(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestASettingThatMeansNothingIsToldByNameAlone(t *testing.T) {
+	all := good()
+	all["BOGUS"], all["HUB_SESSION"], all["TEST_SEED"] = "secret", "10", "1"
+	settings(t, all)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel() // it goes no further than the first store
+	var log bytes.Buffer
+	if err := run(ctx, []string{"serve"}, io.Discard, &log); err == nil {
+		t.Error("it was served with")
+	}
+	for line := range strings.Lines(log.String()) {
+		if strings.Contains(line, "mean nothing") {
+			if !strings.Contains(line, `["SEATCAST_BOGUS","SEATCAST_HUB_SESSION"]`) || strings.Contains(line, "secret") {
+				t.Errorf("told as %s", line)
+			}
+			return
+		}
+	}
+	t.Errorf("nothing is told:\n%s", log.String())
 }
 
 func TestAHubAloneNeedsNoPaymentProvider(t *testing.T) {

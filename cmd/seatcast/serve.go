@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -44,6 +45,9 @@ func (serveCmd) Run(ctx context.Context, s *streams) error {
 	}
 	slog.SetDefault(log)
 	cfg.print(s.err)
+	if names := unknownSettings(os.Environ()); len(names) > 0 {
+		log.WarnContext(ctx, "settings that mean nothing: see seatcast serve --help", "names", names)
+	}
 	cfg.collectMore()
 	return serve(ctx, cfg, log, seams{})
 }
