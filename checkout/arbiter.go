@@ -148,15 +148,15 @@ func issueTickets(ctx context.Context, tx pgx.Tx, b *booking) error {
 	}
 	var rows [][]any
 	for _, seat := range q.Seats {
-		rows = append(rows, []any{newID("tk_"), b.Event, b.ID, b.User, seat.I, nil, seat.Price})
+		rows = append(rows, []any{newID("tk_"), b.Event, b.ID, b.User, seat.I, nil, seat.AllIn, seat.AllIn - seat.Price})
 	}
 	for _, area := range q.Areas {
-		for range area.Quantity {
-			rows = append(rows, []any{newID("tk_"), b.Event, b.ID, b.User, nil, area.Area, area.Price})
+		for _, allIn := range area.Places() {
+			rows = append(rows, []any{newID("tk_"), b.Event, b.ID, b.User, nil, area.Area, allIn, allIn - area.Price})
 		}
 	}
 	_, err = tx.CopyFrom(ctx, pgx.Identifier{"tickets"},
-		[]string{"id", "event_id", "booking_id", "user_id", "i", "area", "price"}, pgx.CopyFromRows(rows))
+		[]string{"id", "event_id", "booking_id", "user_id", "i", "area", "price", "fees"}, pgx.CopyFromRows(rows))
 	return err
 }
 

@@ -50,17 +50,23 @@ func (d *Desk) basket(ctx context.Context, sale *seatmap.Sale, token, user strin
 	return &Answer{Booking: shown, Lost: ticketIDs(shown.Quote, basket.Lost)}, nil
 }
 
-// show renders a row. The hold of a booking that is paid for again may have
-// been extended by its owner: the basket knows.
-func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answer, error) {
-	if b.State == BookingHeld {
-		if basket, err := d.holds.Basket(ctx, b.Event, b.Token); err == nil {
-			b.Deadline, b.LostSeats = later(b.Deadline, basket.Until), basket.Lost
-		}
-		if !b.Deadline.After(b.Now) { // judged when it is read; the reconciler only tidies
-			b.State = BookingExpired
-		}
+// asHeld is what only the basket knows of a row: the hold of a booking that is
+// paid for again may have been extended by its owner.
+func (d *Desk) asHeld(ctx context.Context, b *booking) {
+	if b.State != BookingHeld {
+		return
 	}
+	if basket, err := d.holds.Basket(ctx, b.Event, b.Token); err == nil {
+		b.Deadline, b.LostSeats = later(b.Deadline, basket.Until), basket.Lost
+	}
+	if !b.Deadline.After(b.Now) { // judged when it is read; the reconciler only tidies
+		b.State = BookingExpired
+	}
+}
+
+// show renders a row.
+func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answer, error) {
+	d.asHeld(ctx, b)
 	shown, err := sale.Booking(b.basket())
 	if err != nil {
 		return nil, err
@@ -80,7 +86,7 @@ func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	a.Tickets = describe(tickets, shown.Quote)
+	a.Tickets = d.describe(b.Event, tickets[b.ID], shown.Quote)
 	return a, nil
 }
 
@@ -110,36 +116,6 @@ func ticketIDs(q seatmap.Quote, seats []int) []string {
 		}
 	}
 	return ids
-}
-
-func describe(tickets []ticket, q seatmap.Quote) []Ticket {
-	seats := make(map[int]seatmap.QuotedSeat, len(q.Seats))
-	for _, s := range q.Seats {
-		seats[s.I] = s
-	}
-	out := make([]Ticket, 0, len(tickets))
-	for _, t := range tickets {
-		shown := Ticket{ID: t.ID, Price: t.Price, Status: t.status()}
-		if t.Area != nil {
-			shown.Area = *t.Area
-		}
-		if t.Seat != nil {
-			s := seats[*t.Seat]
-			shown.TicketID, shown.Section, shown.Row, shown.Label = s.TicketID, s.Section, s.Row, s.Label
-		}
-		out = append(out, shown)
-	}
-	return out
-}
-
-func (t *ticket) status() string {
-	switch {
-	case !t.Live:
-		return "void"
-	case t.Paid:
-		return "valid"
-	}
-	return "pending"
 }
 
 // receipt tells how an attempt and its booking stand. A booking that is lost

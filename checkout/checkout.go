@@ -255,8 +255,10 @@ type Ticket struct {
 	Row      string `json:"row,omitempty"`
 	Label    string `json:"label,omitempty"`
 	Area     string `json:"area,omitempty"`
-	Price    int64  `json:"price"`  // minor units
-	Status   string `json:"status"` // pending until the money is captured, then valid; or void
+	Price    int64  `json:"price"`        // minor units, without fees
+	AllIn    int64  `json:"allIn"`        // what it cost: those of a booking add up to its total
+	Status   string `json:"status"`       // pending until the money is captured, then valid; or void
+	QR       string `json:"qr,omitempty"` // of a valid one: what a door reads, as text
 }
 
 // AttemptAnswer is a try at paying as the API shows it.
@@ -293,6 +295,7 @@ type Options struct {
 	Holds     Holds
 	Sales     seatmap.Sales
 	Providers []Provider // the first one takes new payments
+	Signer    Signer     // nil: tickets have nothing for a door to read
 	Log       *slog.Logger
 
 	AskAfter    time.Duration // an attempt without a verdict for so long is asked about; 30 s
@@ -308,6 +311,7 @@ type Desk struct {
 	store     *Store
 	holds     either
 	sales     seatmap.Sales
+	signer    Signer
 	providers map[string]Provider
 	pays      Provider // takes new payments
 	log       *slog.Logger
@@ -322,7 +326,7 @@ func New(o Options) (*Desk, error) {
 		return nil, errors.New("checkout: a desk needs a store, holds, sales and a payment provider")
 	}
 	d := &Desk{
-		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales,
+		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales, signer: o.Signer,
 		providers: make(map[string]Provider, len(o.Providers)), pays: o.Providers[0],
 		log:         o.Log,
 		askAfter:    orElse(o.AskAfter, 30*time.Second),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 	"unicode"
@@ -18,6 +19,7 @@ import (
 
 // Mount adds the routes of checkout to the /v1 group.
 func (d *Desk) Mount(g *echo.Group) {
+	g.GET("/me/bookings", d.getOrders)
 	g.GET("/bookings/:booking", d.getBooking)
 	g.DELETE("/bookings/:booking", d.deleteBooking)
 	g.POST("/bookings/:booking/payment", d.postPayment)
@@ -35,6 +37,29 @@ func (d *Desk) getBooking(c echo.Context) error {
 		return d.problem(c, err)
 	}
 	return private(c, http.StatusOK, a)
+}
+
+func (d *Desk) getOrders(c echo.Context) error {
+	user, err := web.User(c)
+	if err != nil {
+		return err
+	}
+	q := OrderQuery{User: user, Limit: usualOrders}
+	if text := c.QueryParam("before"); text != "" {
+		if q.Before, q.BeforeID, err = parseCursor(text); err != nil {
+			return web.Bad("bad_request", "before is what next was of an earlier page")
+		}
+	}
+	if text := c.QueryParam("limit"); text != "" {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > mostOrders {
+			return web.Bad("bad_request", fmt.Sprintf("limit is 1 to %d", mostOrders))
+		}
+	}
+	list, err := d.Orders(c.Request().Context(), q)
+	if err != nil {
+		return d.problem(c, err)
+	}
+	return private(c, http.StatusOK, list)
 }
 
 func (d *Desk) deleteBooking(c echo.Context) error {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -163,8 +162,8 @@ func (b *booking) lost() *LostError {
 
 // quote is what the booking costs.
 func (b *booking) quote() (seatmap.Quote, error) {
-	var q seatmap.Quote
-	if err := json.Unmarshal(b.Quote, &q); err != nil {
+	q, err := seatmap.ParseQuote(b.Quote)
+	if err != nil {
 		return q, fmt.Errorf("quote of booking %s: %w", b.ID, err)
 	}
 	return q, nil
@@ -198,22 +197,21 @@ func fromBasket(sale *seatmap.Sale, basket seatmap.Basket) (*booking, error) {
 
 func addsUp(q seatmap.Quote, b *booking) bool {
 	var (
-		sum   int64
 		seats []int
 		areas = map[string]int{}
 	)
 	for _, s := range q.Seats {
-		seats, sum = append(seats, s.I), sum+s.Price
+		seats = append(seats, s.I)
 	}
 	for _, a := range q.Areas {
-		areas[a.Area], sum = a.Quantity, sum+a.Price*int64(a.Quantity)
+		areas[a.Area] = a.Quantity
 	}
 	for area, places := range b.Areas {
 		if areas[area] != places {
 			return false
 		}
 	}
-	return slices.Equal(seats, b.Seats) && len(areas) == len(b.Areas) && sum == q.Total.Amount
+	return slices.Equal(seats, b.Seats) && len(areas) == len(b.Areas) && q.AddsUp()
 }
 
 // ask asks the provider about an attempt (for the first time, for the payment

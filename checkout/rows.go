@@ -166,29 +166,3 @@ func setDeadline(ctx context.Context, q execer, id string, deadline time.Time) e
 		WHERE id = $1 AND state IN ('held', 'paying')`, id, deadline)
 	return err
 }
-
-// ticket is one seat or place of a sold booking.
-type ticket struct {
-	ID    string
-	Seat  *int // or Area
-	Area  *string
-	Price int64
-	Live  bool
-	Paid  bool // its money is captured
-}
-
-func (s *Store) tickets(ctx context.Context, booking string) ([]ticket, error) {
-	ctx, cancel := patient(ctx)
-	defer cancel()
-	rows, err := s.pool.Query(ctx, `
-		SELECT id, i, area, price, state = 'live',
-			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')
-		FROM tickets t WHERE booking_id = $1 ORDER BY i NULLS LAST, area, id`, booking)
-	if err != nil {
-		return nil, said("read tickets of "+booking, err)
-	}
-	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (t ticket, err error) {
-		return t, row.Scan(&t.ID, &t.Seat, &t.Area, &t.Price, &t.Live, &t.Paid)
-	})
-	return all, said("read tickets of "+booking, err)
-}

@@ -1,0 +1,90 @@
+package checkout
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatcast/seatmap"
+)
+
+// Signer makes what a door reads of a ticket.
+type Signer interface {
+	Sign(ticket, event string) string
+}
+
+// ticket is one seat or place of a sold booking.
+type ticket struct {
+	ID    string
+	Seat  *int // or Area
+	Area  *string
+	Price int64 // all it cost, its part of the fees included
+	Fees  int64
+	Live  bool
+	Paid  bool // its money is captured
+}
+
+// tickets returns the tickets of bookings, by booking.
+func (s *Store) tickets(ctx context.Context, bookings ...string) (map[string][]ticket, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	rows, err := s.pool.Query(ctx, `
+		SELECT booking_id, id, i, area, price, fees, state = 'live',
+			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')
+		FROM tickets t WHERE booking_id = ANY($1) ORDER BY i NULLS LAST, area, id`, bookings)
+	if err != nil {
+		return nil, said("read tickets", err)
+	}
+	all := map[string][]ticket{}
+	var (
+		of string
+		t  ticket
+	)
+	_, err = pgx.ForEachRow(rows, []any{&of, &t.ID, &t.Seat, &t.Area, &t.Price, &t.Fees, &t.Live, &t.Paid}, func() error {
+		all[of] = append(all[of], t)
+		return nil
+	})
+	return all, said("read tickets", err)
+}
+
+// describe shows tickets of a booking. What a door reads is told of those that
+// let somebody in.
+func (d *Desk) describe(event string, tickets []ticket, q seatmap.Quote) []Ticket {
+	seats := make(map[int]seatmap.QuotedSeat, len(q.Seats))
+	for _, s := range q.Seats {
+		seats[s.I] = s
+	}
+	out := make([]Ticket, 0, len(tickets))
+	for _, t := range tickets {
+		shown := Ticket{ID: t.ID, Price: t.Price - t.Fees, AllIn: t.Price, Status: t.status()}
+		if d.signer != nil && shown.Status == ticketValid {
+			shown.QR = d.signer.Sign(t.ID, event)
+		}
+		if t.Area != nil {
+			shown.Area = *t.Area
+		}
+		if t.Seat != nil {
+			s := seats[*t.Seat]
+			shown.TicketID, shown.Section, shown.Row, shown.Label = s.TicketID, s.Section, s.Row, s.Label
+		}
+		out = append(out, shown)
+	}
+	return out
+}
+
+// What a ticket is worth.
+const (
+	ticketPending = "pending"
+	ticketValid   = "valid"
+	ticketVoid    = "void"
+)
+
+func (t *ticket) status() string {
+	switch {
+	case !t.Live:
+		return ticketVoid
+	case t.Paid:
+		return ticketValid
+	}
+	return ticketPending
+}
