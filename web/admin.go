@@ -12,7 +12,13 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-const operatorKey = "seatcast.operator"
+const (
+	operatorKey = "seatcast.operator"
+	scannerKey  = "seatcast.scanner"
+)
+
+// ScanPath is the one call below /v1/admin that is a scanner's too.
+const ScanPath = "/v1/admin/scan"
 
 // Trail is the record of what operators do. Nothing in it is ever changed.
 type Trail interface {
@@ -40,7 +46,8 @@ const trailWithin = 3 * time.Second
 
 // Groups are API and, for operators only, /v1/admin below it. An operator is
 // whose token has the role operator in the claim of the claim map; anybody else
-// is answered 403 not_operator, and 401 without a token.
+// is answered 403 not_operator, and 401 without a token. Whose token has the role
+// scanner is let through to ScanPath alone.
 //
 // Each call of an operator is written down in trail before it is carried out,
 // and how it was answered afterwards. A call that cannot be written down is the
@@ -72,9 +79,23 @@ func Operator(c echo.Context) (string, error) {
 	return user, nil
 }
 
-// operator is Operator, with what an installation without roles has to do.
+// Scanner returns the account of who lets people in: that of a scanner or of an
+// operator. Its errors are those of Operator.
+func Scanner(c echo.Context) (string, error) {
+	if yes, _ := c.Get(scannerKey).(bool); yes {
+		return User(c)
+	}
+	return Operator(c)
+}
+
+// operator is Operator, or Scanner where that is enough, with what an
+// installation without roles has to do.
 func (s *Sessions) operator(c echo.Context) (string, error) {
-	user, err := Operator(c)
+	who := Operator
+	if c.Request().URL.Path == ScanPath {
+		who = Scanner
+	}
+	user, err := who(c)
 	if err == nil || s.claims.Roles != "" {
 		return user, err
 	}

@@ -56,6 +56,13 @@ func office(t *testing.T, s *web.Sessions, trail web.Trail, effect func()) http.
 		effect()
 		return c.String(http.StatusOK, who)
 	})
+	admin.POST("/scan", func(c echo.Context) error {
+		who, err := web.Scanner(c)
+		if err != nil {
+			return err
+		}
+		return c.String(http.StatusOK, who)
+	})
 	admin.POST("/events/:event/fire", func(echo.Context) error { panic("fire") })
 	return e
 }
@@ -133,6 +140,43 @@ func TestOnlyTheRoleOperatorOpensTheAdminAPI(t *testing.T) {
 				t.Errorf("a public route answers %d", status)
 			}
 		})
+	}
+}
+
+func TestAScannerLetsPeopleInAndDoesNothingElse(t *testing.T) {
+	text := web.GenerateKey()
+	key, err := web.ParseKey(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := web.OpenSessions(t.Context(), web.SessionOptions{Key: key, Claims: "roles=groups"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	scanner, operator, both, nobody := signed(t, text, jwt.MapClaims{"groups": "scanner"}), signed(t, text, jwt.MapClaims{"groups": "operator"}),
+		signed(t, text, jwt.MapClaims{"groups": []string{"scanner", "operator"}}), signed(t, text, jwt.MapClaims{"groups": "scanners"})
+	trail := &told{}
+	h := office(t, s, trail, func() {})
+	for _, tt := range []struct {
+		token, path string
+		status      int
+	}{
+		{scanner, web.ScanPath, http.StatusOK}, {operator, web.ScanPath, http.StatusOK}, {both, web.ScanPath, http.StatusOK},
+		{both, "/v1/admin/events/e/doors", http.StatusOK},
+		{nobody, web.ScanPath, http.StatusForbidden}, {"", web.ScanPath, http.StatusUnauthorized},
+		{scanner, "/v1/admin/events/e/doors", http.StatusForbidden}, {scanner, "/v1/admin/nothing", http.StatusForbidden},
+		{scanner, web.ScanPath + "/", http.StatusForbidden}, {scanner, web.ScanPath + "/undo", http.StatusForbidden},
+		{scanner, "/v1/admin//scan", http.StatusForbidden}, {scanner, "/v1/admin/x/../scan", http.StatusForbidden},
+		{scanner, "/v1/admin/sc%61n", http.StatusNotFound}, // which is no path of ours
+	} {
+		for range 2 { // verified, then remembered
+			if status, code := ask(h, http.MethodPost, tt.path, tt.token, `{"open":true}`); status != tt.status {
+				t.Errorf("%s: %d %s, want %d", tt.path, status, code, tt.status)
+			}
+		}
+	}
+	if trail.entries[0] != "begin POST "+web.ScanPath || trail.entries[1] != "end OK" {
+		t.Errorf("the trail begins %v", trail.entries[:2])
 	}
 }
 

@@ -8,8 +8,12 @@ import (
 	"github.com/golang-jwt/jwt/v5"
 )
 
-// roleOperator is the role that opens /v1/admin.
-const roleOperator = "operator"
+// Roles a token may name: an operator's opens /v1/admin, a scanner's of that only
+// ScanPath.
+const (
+	roleOperator = "operator"
+	roleScanner  = "scanner"
+)
 
 // Claims says which claims of a session token mean what here.
 type Claims struct {
@@ -42,17 +46,17 @@ func ParseClaims(text string) (Claims, error) {
 	return claims, nil
 }
 
-// operator says whether a token makes its bearer one. A claim of another shape
-// gives no role.
-func (m Claims) operator(claims jwt.MapClaims) bool {
+// has says whether a token gives its bearer a role. A claim of another shape
+// gives none.
+func (m Claims) has(role string, claims jwt.MapClaims) bool {
 	if m.Roles == "" {
 		return false
 	}
 	switch roles := claims[m.Roles].(type) {
 	case string:
-		return slices.Contains(strings.Fields(roles), roleOperator)
+		return slices.Contains(strings.Fields(roles), role)
 	case []any:
-		return slices.Contains(roles, any(roleOperator))
+		return slices.Contains(roles, any(role))
 	}
 	return false
 }

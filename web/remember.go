@@ -24,8 +24,8 @@ type session struct {
 
 // bearer is what a token says of who sends it.
 type bearer struct {
-	user     string
-	operator bool
+	user              string
+	operator, scanner bool
 }
 
 func newRemembered(most int) *remembered {

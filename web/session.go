@@ -174,7 +174,7 @@ func (s *Sessions) verify(token string) (b bearer, ends time.Time, err error) {
 	if err != nil {
 		return b, ends, invalid("the session token has no usable exp")
 	}
-	return bearer{user, s.claims.operator(claims)}, exp.Add(leeway), nil
+	return bearer{user, s.claims.has(roleOperator, claims), s.claims.has(roleScanner, claims)}, exp.Add(leeway), nil
 }
 
 func invalid(detail string) *Problem {
@@ -216,6 +216,9 @@ func (s *Sessions) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
 		c.Set(userKey, b.user)
 		if b.operator {
 			c.Set(operatorKey, true)
+		}
+		if b.scanner {
+			c.Set(scannerKey, true)
 		}
 		return next(c)
 	}
