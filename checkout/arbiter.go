@@ -13,9 +13,9 @@ import (
 // arbitrate sells every seat and place of a booking, or changes nothing and
 // says what was gone. It is a savepoint: the caller's transaction goes on
 // either way.
-func (s *Store) arbitrate(ctx context.Context, tx pgx.Tx, b *booking, a *attempt) (*LostError, error) {
+func (s *Store) arbitrate(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) (*LostError, error) {
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
-		return sell(ctx, tx, b, a)
+		return sell(ctx, tx, b, a, p)
 	})
 	var lost *LostError
 	switch {
@@ -28,7 +28,7 @@ func (s *Store) arbitrate(ctx context.Context, tx pgx.Tx, b *booking, a *attempt
 	return nil, err
 }
 
-func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt) error {
+func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) error {
 	if err := withinLimit(ctx, tx, b); err != nil {
 		return err
 	}
@@ -46,6 +46,9 @@ func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt) error {
 	}
 	if _, err := tx.Exec(ctx, `UPDATE bookings SET mirror_due = true WHERE id = $1`, b.ID); err != nil {
 		return err
+	}
+	if p.State == PaymentCaptured {
+		return moveAttempt(ctx, tx, a.ID, AttemptCaptured, "")
 	}
 	return moveAttempt(ctx, tx, a.ID, AttemptCapturing, "")
 }
@@ -169,11 +172,11 @@ func ticketed(ctx context.Context, tx pgx.Tx, b *booking) ([]int, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[int])
 }
 
-// unsell takes a sale back whose money was promised and then not given:
-// tickets void, seats and places free again unless closed meanwhile, the
+// unsell takes a sale back whose money was promised and then not given, or not
+// as it was agreed: tickets void, seats and places free again unless closed meanwhile, the
 // booking lost.
-func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
-	if err := moveAttempt(ctx, tx, a.ID, AttemptCaptureRefused, p.Reason); err != nil {
+func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, to AttemptState, reason string, out *outcome) error {
+	if err := moveAttempt(ctx, tx, a.ID, to, reason); err != nil {
 		return err
 	}
 	if err := countAnew(ctx, tx, b); err != nil { // before the seats, as sell does
@@ -198,7 +201,11 @@ func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, o
 		return err
 	}
 	out.mirror = true
-	return lose(ctx, tx, b, &LostError{Reason: ReasonCaptureRefused})
+	why := ReasonCaptureRefused
+	if to == AttemptRefunding {
+		why = ReasonWrongAmount
+	}
+	return lose(ctx, tx, b, &LostError{Reason: why})
 }
 
 func violates(err error, constraint string) bool {

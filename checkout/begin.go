@@ -35,7 +35,7 @@ func (s *Store) begin(ctx context.Context, b *booking, a *attempt, key string) (
 		if err := toPaying(ctx, tx, row, b.Deadline); err != nil {
 			return err
 		}
-		a.Money = row.Money // the price was agreed with the first payment
+		a.Money, a.Begun = row.Money, row.Now // the price was agreed with the first payment
 		made, fresh = a, true
 		return insertAttempt(ctx, tx, a, key)
 	})

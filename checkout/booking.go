@@ -136,8 +136,25 @@ func (d *Desk) receipt(ctx context.Context, id, attempt string, repeated bool) (
 	if err != nil {
 		return nil, err
 	}
-	return &Receipt{BookingID: id, Attempt: a.answer(), State: b.State, ExpiresAt: b.Deadline.Add(-sale.Terms.Grace).UTC(),
-		Total: b.Money, Repeated: repeated}, nil
+	r := &Receipt{BookingID: id, Attempt: a.answer(), State: b.State, ExpiresAt: b.Deadline.Add(-sale.Terms.Grace).UTC(),
+		Total: b.Money, Repeated: repeated}
+	if repeated {
+		r.Action = d.action(ctx, a)
+	}
+	return r, nil
+}
+
+// action asks the provider what the owner of an attempt must do, for a page
+// that has forgotten. It is not kept here.
+func (d *Desk) action(ctx context.Context, a *attempt) Action {
+	if a.State != AttemptCreated || a.Ref == "" {
+		return Action{}
+	}
+	p, err := d.payment(ctx, a)
+	if err != nil {
+		d.log.WarnContext(ctx, "no answer about an open payment", "attempt", a.ID, "booking", a.Booking, "err", err)
+	}
+	return p.Action
 }
 
 // Confirm asks the provider about every open payment of a booking, now, and
@@ -195,7 +212,7 @@ func (d *Desk) askOpen(ctx context.Context, id string, after time.Duration, ask 
 
 // open says that something of an attempt is still to come.
 func (a *attempt) open() bool {
-	return a.State == AttemptCreated || a.State == AttemptAuthorized || a.State == AttemptCapturing
+	return a.State == AttemptCreated || a.State == AttemptAuthorized || a.State == AttemptCapturing || a.State == AttemptRefunding
 }
 
 // Cancel gives a booking back. A payment under way is stopped at the provider

@@ -42,6 +42,9 @@ func (s *Store) Check(ctx context.Context, event string) (Report, error) {
 			SELECT format('attempt %s is for %s and its tickets cost %s', p.id, p.amount, sum(l.price)) FROM paid p
 			JOIN live l ON l.booking_id = p.booking_id GROUP BY p.id, p.amount HAVING sum(l.price) <> p.amount
 			UNION ALL
+			SELECT format('attempt %s was taken for nothing and its provider cannot give it back', a.id) FROM attempts a
+			JOIN bookings b ON b.id = a.booking_id WHERE b.event_id = $1 AND a.state = 'refund_failed'
+			UNION ALL
 			SELECT format('booking %s is %s and has live tickets', b.id, b.state) FROM bookings b
 			WHERE event_id = $1 AND state <> 'sold' AND EXISTS (SELECT FROM live WHERE booking_id = b.id)
 		)

@@ -20,6 +20,12 @@
 //	           │                                            ▲          │
 //	           └─────▶ failed ─── a provider's second word ─┘          └──▶ capture_refused
 //
+// Money that was taken without being asked for, because a means of payment can
+// only capture at once or a provider contradicts itself, is judged like an
+// authorisation: created, failed or authorized becomes captured with the sale.
+// Of what sells nothing it is given back: any state but captured and refunded
+// ──▶ refunding ──▶ refunded, or refund_failed, which is for a person.
+//
 // A booking has a row from its first payment on; before that it lives in its
 // basket, and may be swapped for another. While Redis is away an event takes
 // bookings without holds: such a one has a row from the beginning (unheld.go),
@@ -95,18 +101,23 @@ const (
 	AttemptVoided         AttemptState = "voided"
 	AttemptAuthExpired    AttemptState = "auth_expired"
 	AttemptCaptureRefused AttemptState = "capture_refused"
+	AttemptRefunding      AttemptState = "refunding"     // money taken that sells nothing, on its way back
+	AttemptRefundFailed   AttemptState = "refund_failed" // the same, and its provider cannot
 )
 
 // attemptMoves are the arrows of the attempt machine, by the state they reach.
 var attemptMoves = map[AttemptState][]AttemptState{
 	AttemptAuthorized:     {AttemptCreated, AttemptFailed},
 	AttemptCapturing:      {AttemptAuthorized},
-	AttemptCaptured:       {AttemptCapturing},
-	AttemptRefunded:       {AttemptCaptured},
+	AttemptCaptured:       {AttemptCapturing, AttemptCreated, AttemptFailed, AttemptAuthorized},
+	AttemptRefunded:       {AttemptCaptured, AttemptRefunding, AttemptRefundFailed},
 	AttemptFailed:         {AttemptCreated},
 	AttemptVoided:         {AttemptCreated, AttemptAuthorized},
 	AttemptAuthExpired:    {AttemptCreated, AttemptAuthorized},
 	AttemptCaptureRefused: {AttemptCapturing},
+	AttemptRefunding: {AttemptCreated, AttemptFailed, AttemptAuthorized, AttemptCapturing,
+		AttemptVoided, AttemptAuthExpired, AttemptCaptureRefused},
+	AttemptRefundFailed: {AttemptRefunding},
 }
 
 // Why a booking is lost.
@@ -115,6 +126,7 @@ const (
 	ReasonAreaFull       = "area_full"       // the same, in an area without seats
 	ReasonAccountLimit   = "account_limit"   // the account has as many tickets as it may
 	ReasonCaptureRefused = "capture_refused" // the money was promised and then not given
+	ReasonWrongAmount    = "wrong_amount"    // other money was taken than was asked for; it goes back
 )
 
 // TransitionError is an arrow that does not exist. Nothing changed.
@@ -180,64 +192,6 @@ type Holds interface {
 	Shown(ctx context.Context, event string) (seatmap.Map, map[string]int, error)
 }
 
-// Provider moves money. Every method may be repeated. An error means that the
-// outcome is unknown; what is known, a refusal too, is a Payment.
-type Provider interface {
-	// Name is how webhooks and rows call it.
-	Name() string
-	// Create asks for an authorisation, to be captured later. The same key
-	// answers the same payment.
-	Create(ctx context.Context, c Charge) (Payment, error)
-	// Get returns the payment as it is now; ErrUnknownPayment when there is none.
-	Get(ctx context.Context, id string) (Payment, error)
-	// Capture takes the money of an authorised payment.
-	Capture(ctx context.Context, id string) (Payment, error)
-	// Void gives an authorisation back, or ends a payment that has no verdict
-	// yet. What can no longer be voided is returned as it is.
-	Void(ctx context.Context, id string) (Payment, error)
-	// Notice verifies a webhook over its raw body and says what it is about.
-	// ErrBadSignature.
-	Notice(header func(name string) string, body []byte) (Notice, error)
-}
-
-// Charge is what a provider is asked for.
-type Charge struct {
-	Key    string // the attempt's id: the provider's idempotency key
-	Method string // the provider's name for a card or another means; never a real card number
-	Money  seatmap.Money
-}
-
-// Payment is what a provider says of one charge.
-type Payment struct {
-	ID     string // the provider's
-	Key    string // ours
-	State  PaymentState
-	Reason string // why it failed or was refused
-}
-
-// PaymentState is where a payment stands at its provider.
-type PaymentState string
-
-// States of a payment. Captured, voided, expired and refused are final; a
-// declined one may still be authorised, by another try at the same payment.
-const (
-	PaymentProcessing PaymentState = "processing" // no verdict yet
-	PaymentAuthorized PaymentState = "authorized"
-	PaymentCaptured   PaymentState = "captured"
-	PaymentFailed     PaymentState = "failed"  // declined
-	PaymentVoided     PaymentState = "voided"  // given back before it was captured
-	PaymentExpired    PaymentState = "expired" // the authorisation lapsed
-	PaymentRefused    PaymentState = "refused" // authorised, and then not given
-)
-
-// Notice is a webhook: that something happened to a payment. What happened is
-// asked of the provider, because notices come late, twice and out of order.
-type Notice struct {
-	Event   string // the provider's id of this notice
-	Type    string
-	Payment string // the provider's id of the payment
-}
-
 // Answer is a booking as the API shows it.
 type Answer struct {
 	seatmap.Booking
@@ -284,6 +238,7 @@ type Receipt struct {
 	State     BookingState  `json:"state"`
 	ExpiresAt time.Time     `json:"expiresAt"`
 	Total     seatmap.Money `json:"total"`
+	Action    Action        `json:"action,omitzero"` // what its owner must do for a verdict
 
 	Repeated bool `json:"-"` // the attempt was made by an earlier request with this key
 }

@@ -189,6 +189,7 @@ type reply struct {
 	Reason  string
 	Attempt struct{ ID, State, Reason string }
 	Tickets []checkout.Ticket
+	Action  checkout.Action
 	Detail  string
 }
 
@@ -267,7 +268,7 @@ func (h *house) becomes(id, state string) {
 func (h *house) quietens() {
 	h.t.Helper()
 	h.eventually(func() (string, bool) {
-		n := ask[int](h, `SELECT count(*) FROM attempts WHERE state IN ('created', 'authorized', 'capturing')`)
+		n := ask[int](h, `SELECT count(*) FROM attempts WHERE state IN ('created', 'authorized', 'capturing', 'refunding')`)
 		return fmt.Sprintf("%d attempts open", n), n == 0
 	})
 }
@@ -315,7 +316,7 @@ func (h *house) sound() checkout.Report {
 	if r.Tickets != r.Seats+r.Places {
 		h.t.Errorf("%d seats and %d places sold, %d live tickets", r.Seats, r.Places, r.Tickets)
 	}
-	charged := ask[int64](h, `SELECT coalesce(sum(amount), 0)::bigint FROM sandbox_payments WHERE state = 'captured'`)
+	charged := ask[int64](h, `SELECT coalesce(sum(amount - refunded), 0)::bigint FROM sandbox_payments WHERE state = 'captured'`)
 	if charged != r.Money {
 		h.t.Errorf("the provider took %d, the books say %d", charged, r.Money)
 	}

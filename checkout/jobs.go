@@ -30,6 +30,13 @@ type voidArgs struct {
 func (voidArgs) Kind() string                 { return "void" }
 func (voidArgs) InsertOpts() river.InsertOpts { return jobOpts() }
 
+type refundArgs struct {
+	Attempt string `json:"attempt"`
+}
+
+func (refundArgs) Kind() string                 { return "refund" }
+func (refundArgs) InsertOpts() river.InsertOpts { return jobOpts() }
+
 type reconcileArgs struct {
 	Booking string `json:"booking"`
 }
@@ -92,7 +99,17 @@ func (s *Store) requireVoid(ctx context.Context, tx pgx.Tx, a *attempt) error {
 	return err
 }
 
-func (s *Store) requireCapture(ctx context.Context, tx pgx.Tx, a *attempt) error {
+// requireRefund queues the job that gives back what was taken for nothing.
+func (s *Store) requireRefund(ctx context.Context, tx pgx.Tx, a *attempt) error {
+	_, err := s.jobs.InsertTx(ctx, tx, refundArgs{a.ID}, nil)
+	return err
+}
+
+// requireCapture queues the job that takes the money, unless it was taken.
+func (s *Store) requireCapture(ctx context.Context, tx pgx.Tx, a *attempt, p Payment) error {
+	if p.State == PaymentCaptured {
+		return nil
+	}
 	_, err := s.jobs.InsertTx(ctx, tx, captureArgs{a.ID}, nil)
 	return err
 }
@@ -144,6 +161,9 @@ func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[voidArgs]) error {
 		return d.void(ctx, job.Args.Attempt)
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[refundArgs]) error {
+		return d.refund(ctx, job.Args.Attempt)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[reconcileArgs]) error {
 		return d.reconcile(ctx, job.Args.Booking)

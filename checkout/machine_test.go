@@ -14,7 +14,7 @@ import (
 var (
 	allBookingStates = []BookingState{BookingHeld, BookingPaying, BookingSold, BookingRefunded, BookingLost, BookingReleased, BookingExpired}
 	allAttemptStates = []AttemptState{AttemptCreated, AttemptAuthorized, AttemptCapturing, AttemptCaptured, AttemptRefunded,
-		AttemptFailed, AttemptVoided, AttemptAuthExpired, AttemptCaptureRefused}
+		AttemptFailed, AttemptVoided, AttemptAuthExpired, AttemptCaptureRefused, AttemptRefunding, AttemptRefundFailed}
 )
 
 func TestEveryArrowThatDoesNotExistIsRefusedWithBothStates(t *testing.T) {

@@ -57,15 +57,21 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 		return nil, err
 	}
 	ctx = context.WithoutCancel(ctx) // what has begun is finished, though the shopper may go
-	if fresh {
-		switch err := d.ask(ctx, a); {
-		case errors.Is(err, seatmap.ErrHoldExpired), errors.Is(err, ErrSwapped):
-			return nil, err
-		case err != nil:
-			d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
-		}
+	if !fresh {
+		return d.receipt(ctx, r.Booking, a.ID, true)
 	}
-	return d.receipt(ctx, r.Booking, a.ID, !fresh)
+	p, err := d.inquire(ctx, a)
+	switch {
+	case errors.Is(err, seatmap.ErrHoldExpired), errors.Is(err, ErrSwapped):
+		return nil, err
+	case err != nil:
+		d.log.ErrorContext(ctx, "no answer to a payment yet", "attempt", a.ID, "booking", a.Booking, "err", err)
+	}
+	receipt, err := d.receipt(ctx, r.Booking, a.ID, false)
+	if err == nil {
+		receipt.Action = p.Action
+	}
+	return receipt, err
 }
 
 // seal fixes the seats of a booking before a payment of it is asked for, and
@@ -219,18 +225,24 @@ func addsUp(q seatmap.Quote, b *booking) bool {
 // booking was given back or swapped before its payment was asked for; after any
 // other error the outcome is unknown, and the reconciler asks again.
 func (d *Desk) ask(ctx context.Context, a *attempt) error {
+	_, err := d.inquire(ctx, a)
+	return err
+}
+
+// inquire asks, and returns what was said too.
+func (d *Desk) inquire(ctx context.Context, a *attempt) (Payment, error) {
 	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()
 	if a.Ref == "" {
 		if err := d.seal(ctx, a); err != nil {
-			return err
+			return Payment{}, err
 		}
 	}
 	p, err := d.payment(ctx, a)
 	if err != nil {
-		return fmt.Errorf("ask about %s: %w", a.ID, err)
+		return Payment{}, fmt.Errorf("ask about %s: %w", a.ID, err)
 	}
-	return d.settle(ctx, a.Provider, p, nil)
+	return p, d.settle(ctx, a.Provider, p, nil)
 }
 
 // payment returns the provider's word on an attempt. One whose first answer
@@ -243,7 +255,7 @@ func (d *Desk) payment(ctx context.Context, a *attempt) (Payment, error) {
 	if a.Ref != "" {
 		return provider.Get(ctx, a.Ref)
 	}
-	return provider.Create(ctx, Charge{Key: a.ID, Method: a.Method, Money: a.Money})
+	return provider.Create(ctx, Charge{Key: a.ID, Booking: a.Booking, Method: a.Method, Money: a.Money, Begun: a.Begun})
 }
 
 func (d *Desk) provider(name string) (Provider, error) {
@@ -262,6 +274,7 @@ func (d *Desk) settle(ctx context.Context, provider string, p Payment, n *Notice
 	if err != nil {
 		return err
 	}
+	d.tell(ctx, provider, p, out)
 	if !out.mirror && !out.release {
 		return nil
 	}
@@ -275,6 +288,17 @@ func (d *Desk) settle(ctx context.Context, provider string, p Payment, n *Notice
 		d.giveBack(ctx, out.booking)
 	}
 	return nil
+}
+
+// tell says what a person must know of a payment.
+func (d *Desk) tell(ctx context.Context, provider string, p Payment, out outcome) {
+	log := d.log.With("provider", provider, "payment", p.ID, "attempt", p.Key, "money", p.Money)
+	if out.wrong {
+		log.ErrorContext(ctx, "a payment is of other money than was asked for: it sells nothing and goes back")
+	}
+	if out.disputed {
+		log.WarnContext(ctx, "a payment is disputed", "dispute", p.Dispute)
+	}
 }
 
 // giveBack releases the hold of a booking that is over. A hold that cannot be
@@ -322,6 +346,9 @@ func (d *Desk) void(ctx context.Context, id string) error {
 		p, err := d.payment(ctx, a)
 		if err != nil {
 			return err
+		}
+		if p.ID == "" { // it failed before there was one
+			return d.settle(ctx, a.Provider, p, nil)
 		}
 		a.Ref = p.ID
 	}

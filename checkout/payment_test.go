@@ -144,6 +144,14 @@ type provider struct {
 	create func(context.Context, checkout.Charge) (checkout.Payment, error)
 	get    func(context.Context, string) (checkout.Payment, error)
 	void   func(context.Context, string) (checkout.Payment, error)
+	refund func(context.Context, checkout.Refund) (checkout.RefundAnswer, error)
+}
+
+func (p *provider) Refund(ctx context.Context, r checkout.Refund) (checkout.RefundAnswer, error) {
+	if p.refund != nil {
+		return p.refund(ctx, r)
+	}
+	return p.Provider.Refund(ctx, r)
 }
 
 func (p *provider) Get(ctx context.Context, id string) (checkout.Payment, error) {

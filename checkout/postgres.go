@@ -109,7 +109,7 @@ func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, 
 		SELECT id FROM (
 			SELECT id FROM bookings WHERE state IN ('held', 'paying') AND deadline <= now()
 			UNION
-			SELECT booking_id FROM attempts WHERE state IN ('created', 'authorized', 'capturing') AND asked_at <= now() - $1::interval
+			SELECT booking_id FROM attempts WHERE state IN ('created', 'authorized', 'capturing', 'refunding') AND asked_at <= now() - $1::interval
 		) overdue ORDER BY random() LIMIT 500`, askAfter)
 	if err != nil {
 		return nil, said("look for overdue bookings", err)

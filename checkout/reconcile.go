@@ -122,6 +122,8 @@ func (d *Desk) finish(ctx context.Context, a *attempt) error {
 		return d.void(ctx, a.ID)
 	case a.State == AttemptCapturing:
 		return d.capture(ctx, a.ID)
+	case a.State == AttemptRefunding:
+		return d.refund(ctx, a.ID)
 	}
 	return d.ask(ctx, a)
 }

@@ -59,15 +59,16 @@ type attempt struct {
 	Money         seatmap.Money
 	VoidDue       bool
 	Reason        string
-	Asked         time.Time
+	Card, Dispute string // as Payment has them
+	Begun, Asked  time.Time
 }
 
-const attemptColumns = `id, booking_id, state, provider, provider_ref, method, request_hash, amount, currency, void_due, reason, asked_at`
+const attemptColumns = `id, booking_id, state, provider, provider_ref, method, request_hash, amount, currency, void_due, reason, card, dispute, created_at, asked_at`
 
 func scanAttempt(row pgx.Row) (*attempt, error) {
 	var a attempt
 	err := row.Scan(&a.ID, &a.Booking, &a.State, &a.Provider, &a.Ref, &a.Method, &a.Hash,
-		&a.Money.Amount, &a.Money.Currency, &a.VoidDue, &a.Reason, &a.Asked)
+		&a.Money.Amount, &a.Money.Currency, &a.VoidDue, &a.Reason, &a.Card, &a.Dispute, &a.Begun, &a.Asked)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnknownPayment
 	}

@@ -1,8 +1,10 @@
 package checkout
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -10,9 +12,11 @@ import (
 // outcome is what settling a payment has come to, for whoever acts on it after
 // the commit.
 type outcome struct {
-	booking *booking // as it was before; nil when the notice had been handled
-	mirror  bool     // seats or areas changed hands
-	release bool     // the booking is over and its hold with it
+	booking  *booking // as it was before; nil when the notice had been handled
+	mirror   bool     // seats or areas changed hands
+	release  bool     // the booking is over and its hold with it
+	wrong    bool     // the money is not what was asked for
+	disputed bool     // a dispute about it stands otherwise than before
 }
 
 // settle is the one way in for what a provider says of a payment: its answer
@@ -33,7 +37,8 @@ func (s *Store) settle(ctx context.Context, provider string, p Payment, n *Notic
 			return err
 		}
 		out.booking = b
-		if err := noteRef(ctx, tx, a, p); err != nil {
+		out.disputed = p.Dispute != "" && p.Dispute != a.Dispute
+		if err := note(ctx, tx, a, p); err != nil {
 			return err
 		}
 		return s.apply(ctx, tx, b, a, p, &out)
@@ -44,8 +49,8 @@ func (s *Store) settle(ctx context.Context, provider string, p Payment, n *Notic
 // remember takes a notice in. False when it has been handled, under its own id
 // or as another notice of the same kind about the same payment.
 func remember(ctx context.Context, tx pgx.Tx, provider string, n *Notice) (bool, error) {
-	tag, err := tx.Exec(ctx, `INSERT INTO webhook_inbox (provider, event_id, object, type) VALUES ($1, $2, $3, $4)
-		ON CONFLICT DO NOTHING`, provider, n.Event, n.Payment, n.Type)
+	tag, err := tx.Exec(ctx, `INSERT INTO webhook_inbox (provider, event_id, object, type) VALUES ($1, $2, concat_ws('/', $3::text, NULLIF($5::text, '')), $4)
+		ON CONFLICT DO NOTHING`, provider, n.Event, n.Payment, n.Type, n.Step)
 	return tag.RowsAffected() == 1, err
 }
 
@@ -68,9 +73,16 @@ func lockAttempt(ctx context.Context, tx pgx.Tx, id string) (*booking, *attempt,
 	return b, a, err
 }
 
-func noteRef(ctx context.Context, tx pgx.Tx, a *attempt, p Payment) error {
+// note keeps what a provider says of a payment besides its state.
+func note(ctx context.Context, tx pgx.Tx, a *attempt, p Payment) error {
+	var before *time.Time
+	if !p.CaptureBefore.IsZero() {
+		before = &p.CaptureBefore
+	}
+	a.Card = cmp.Or(p.Card, a.Card)
 	_, err := tx.Exec(ctx, `UPDATE attempts SET provider_ref = CASE provider_ref WHEN '' THEN $2 ELSE provider_ref END,
-		asked_at = now() WHERE id = $1`, a.ID, p.ID)
+		card = $3, capture_before = coalesce($4, capture_before), refunded = $5, dispute = CASE $6 WHEN '' THEN dispute ELSE $6 END,
+		asked_at = now() WHERE id = $1`, a.ID, p.ID, a.Card, before, p.Refunded, p.Dispute)
 	return err
 }
 
@@ -80,22 +92,73 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p 
 	open := a.State == AttemptCreated || a.State == AttemptAuthorized
 	switch {
 	case p.State == PaymentAuthorized && undecided:
-		if err := moveAttempt(ctx, tx, a.ID, AttemptAuthorized, ""); err != nil {
-			return err
-		}
-		return s.judge(ctx, tx, b, a, out)
+		return s.authorized(ctx, tx, b, a, p, out)
 	case p.State == PaymentFailed && a.State == AttemptCreated:
 		return s.ended(ctx, tx, b, a, AttemptFailed, p.Reason)
 	case p.State == PaymentVoided && open:
-		return s.ended(ctx, tx, b, a, AttemptVoided, p.Reason)
+		return s.ended(ctx, tx, b, a, AttemptVoided, cmp.Or(p.Reason, a.Reason))
 	case p.State == PaymentExpired && open:
 		return s.ended(ctx, tx, b, a, AttemptAuthExpired, p.Reason)
-	case p.State == PaymentCaptured && a.State != AttemptCaptured && a.State != AttemptRefunded:
-		return moveAttempt(ctx, tx, a.ID, AttemptCaptured, "") // of any but a capturing one: an arrow that does not exist
+	case p.State == PaymentCaptured:
+		return s.captured(ctx, tx, b, a, p, out)
 	case a.State == AttemptCapturing && noMoney(p.State):
-		return unsell(ctx, tx, b, a, p, out)
+		return unsell(ctx, tx, b, a, AttemptCaptureRefused, p.Reason, out)
 	}
 	return nil
+}
+
+// authorized has an authorisation judged. One of other money than was asked for
+// sells nothing.
+func (s *Store) authorized(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
+	if p.Money != a.Money {
+		out.wrong = true
+		if err := moveAttempt(ctx, tx, a.ID, AttemptAuthorized, ReasonWrongAmount); err != nil {
+			return err
+		}
+		return s.requireVoid(ctx, tx, a)
+	}
+	if err := moveAttempt(ctx, tx, a.ID, AttemptAuthorized, ""); err != nil {
+		return err
+	}
+	return s.judge(ctx, tx, b, a, p, out)
+}
+
+// captured takes in that money was taken. What nobody asked for yet is judged;
+// what cannot be sold for it goes back.
+func (s *Store) captured(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
+	switch a.State {
+	case AttemptCaptured, AttemptRefunded:
+		return nil
+	case AttemptRefunding, AttemptRefundFailed:
+		if p.Refunded < p.Money.Amount {
+			return nil
+		}
+		return moveAttempt(ctx, tx, a.ID, AttemptRefunded, a.Reason)
+	}
+	out.wrong = p.Money != a.Money
+	undecided := a.State == AttemptCreated || a.State == AttemptFailed || a.State == AttemptAuthorized
+	switch {
+	case a.State == AttemptCapturing && out.wrong:
+		if err := unsell(ctx, tx, b, a, AttemptRefunding, ReasonWrongAmount, out); err != nil {
+			return err
+		}
+		return s.requireRefund(ctx, tx, a)
+	case a.State == AttemptCapturing:
+		return moveAttempt(ctx, tx, a.ID, AttemptCaptured, "")
+	case out.wrong:
+		return s.unwanted(ctx, tx, b, a, ReasonWrongAmount)
+	case undecided && p.Refunded == 0:
+		return s.judge(ctx, tx, b, a, p, out)
+	}
+	return s.unwanted(ctx, tx, b, a, a.Reason) // what was over is not begun again
+}
+
+// unwanted gives money back that was taken and sells nothing.
+func (s *Store) unwanted(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, reason string) error {
+	if err := s.ended(ctx, tx, b, a, AttemptRefunding, reason); err != nil {
+		return err
+	}
+	return s.requireRefund(ctx, tx, a)
 }
 
 // noMoney says that an authorised payment can no longer be captured. A decline
@@ -122,36 +185,57 @@ func (s *Store) ended(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, to
 	return moveBooking(ctx, tx, b.ID, BookingHeld)
 }
 
-// judge decides over an authorised attempt: its booking is sold, or the
-// authorisation goes back.
-func (s *Store) judge(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, out *outcome) error {
+// judge decides over an attempt whose money is promised, or taken: its booking
+// is sold, or the money goes back.
+func (s *Store) judge(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
 	switch {
 	case a.VoidDue:
-		return s.requireVoid(ctx, tx, a)
+		return s.giveBack(ctx, tx, b, a, p)
 	case b.State == BookingHeld: // its provider had called the attempt failed before
 		if err := moveBooking(ctx, tx, b.ID, BookingPaying); err != nil {
 			return err
 		}
 	case b.State != BookingPaying: // two tabs, two cards; or too late
-		return s.requireVoid(ctx, tx, a)
+		return s.giveBack(ctx, tx, b, a, p)
 	}
-	lost, err := s.arbitrate(ctx, tx, b, a)
+	lost, err := s.arbitrate(ctx, tx, b, a, p)
 	if err != nil {
 		return err
 	}
-	if lost == nil {
-		out.mirror = true
-		if err := s.requireCapture(ctx, tx, a); err != nil {
-			return err
-		}
-	} else {
+	switch {
+	case lost != nil:
 		out.release = true
-		if err := lose(ctx, tx, b, lost); err != nil {
-			return err
-		}
+		err = s.lost(ctx, tx, b, a, p, lost)
+	default:
+		out.mirror = true
+		err = s.requireCapture(ctx, tx, a, p)
+	}
+	if err != nil {
+		return err
 	}
 	_, err = s.voidOpen(ctx, tx, b.ID) // the loser's own, and those of other tabs that nobody may ever tell of
 	return err
+}
+
+// giveBack returns money to whom a booking is not sold, and leaves the booking
+// as it is.
+func (s *Store) giveBack(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) error {
+	if p.State == PaymentCaptured {
+		return s.unwanted(ctx, tx, b, a, "")
+	}
+	return s.requireVoid(ctx, tx, a)
+}
+
+// lost ends a booking the arbiter decided against. An authorisation of it is
+// given back with all that are open.
+func (s *Store) lost(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, lost *LostError) error {
+	if err := lose(ctx, tx, b, lost); err != nil || p.State != PaymentCaptured {
+		return err
+	}
+	if err := moveAttempt(ctx, tx, a.ID, AttemptRefunding, lost.Reason); err != nil {
+		return err
+	}
+	return s.requireRefund(ctx, tx, a)
 }
 
 // voidOpen has every payment of a booking ended that has taken no money yet,

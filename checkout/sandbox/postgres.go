@@ -20,10 +20,10 @@ type Books struct{ pool *pgxpool.Pool }
 // NewBooks returns the books kept in a migrated database.
 func NewBooks(pool *pgxpool.Pool) *Books { return &Books{pool} }
 
-const entryColumns = `id, idempotency_key, card, currency, amount, state, reason`
+const entryColumns = `id, idempotency_key, card, currency, amount, state, reason, refunded`
 
 func scanEntry(row pgx.Row) (e entry, err error) {
-	err = row.Scan(&e.ID, &e.Key, &e.Card, &e.Currency, &e.Amount, &e.State, &e.Reason)
+	err = row.Scan(&e.ID, &e.Key, &e.Card, &e.Currency, &e.Amount, &e.State, &e.Reason, &e.Refunded)
 	return e, err
 }
 
@@ -78,6 +78,40 @@ func (b *Books) void(ctx context.Context, id string) error {
 	return b.step(ctx, `
 		UPDATE sandbox_payments SET state = 'voided', updated_at = now()
 		WHERE id = $1 AND state IN ('processing', 'authorized') RETURNING `+entryColumns, id)
+}
+
+// refund gives money back, or returns the refund its key has made before. More
+// than is there fails, and leaves no trace.
+func (b *Books) refund(ctx context.Context, r checkout.Refund) (got refund, err error) {
+	err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		e, err := scanEntry(tx.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE id = $1 FOR UPDATE`, r.Payment))
+		if err != nil {
+			return err
+		}
+		got, err = scanRefund(tx.QueryRow(ctx, `SELECT `+refundColumns+` FROM sandbox_refunds WHERE idempotency_key = $1`, r.Key))
+		if !errors.Is(err, pgx.ErrNoRows) {
+			return err
+		}
+		got = refund{ID: "re_" + strings.ToLower(rand.Text()), Payment: r.Payment, Money: r.Money, State: checkout.RefundSucceeded}
+		if e.State != checkout.PaymentCaptured || r.Money.Currency != e.Currency || r.Money.Amount > e.Amount-e.Refunded {
+			got = refund{Payment: r.Payment, Money: r.Money, State: checkout.RefundFailed, Reason: "more_than_was_captured"}
+			return nil
+		}
+		if _, err := tx.Exec(ctx, `INSERT INTO sandbox_refunds (idempotency_key, id, payment_id, amount, state) VALUES ($1, $2, $3, $4, $5)`,
+			r.Key, got.ID, r.Payment, r.Money.Amount, got.State); err != nil {
+			return err
+		}
+		_, err = tx.Exec(ctx, `UPDATE sandbox_payments SET refunded = refunded + $2, updated_at = now() WHERE id = $1`, r.Payment, r.Money.Amount)
+		return err
+	})
+	return got, err
+}
+
+const refundColumns = `id, payment_id, amount, (SELECT currency FROM sandbox_payments p WHERE p.id = payment_id), state, reason`
+
+func scanRefund(row pgx.Row) (r refund, err error) {
+	err = row.Scan(&r.ID, &r.Payment, &r.Money.Amount, &r.Money.Currency, &r.State, &r.Reason)
+	return r, err
 }
 
 // step runs a change of state and announces what it changed, together.

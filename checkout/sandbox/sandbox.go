@@ -30,6 +30,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"seatcast/checkout"
+	"seatcast/seatmap"
 )
 
 // Name is what the provider is called in rows and in the path of its webhook.
@@ -198,16 +199,48 @@ func (s *Sandbox) Void(ctx context.Context, id string) (checkout.Payment, error)
 	return s.get(ctx, id)
 }
 
+// Refund implements checkout.Provider. The same key with another amount or
+// payment is an error.
+func (s *Sandbox) Refund(ctx context.Context, r checkout.Refund) (checkout.RefundAnswer, error) {
+	got, err := s.books.refund(ctx, r)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = checkout.ErrUnknownPayment
+	}
+	if err != nil {
+		return checkout.RefundAnswer{}, fmt.Errorf("sandbox: refund: %w", err)
+	}
+	if got.Payment != r.Payment || got.Money != r.Money {
+		return checkout.RefundAnswer{}, fmt.Errorf("sandbox: refund: key %s was used for another refund", r.Key)
+	}
+	return checkout.RefundAnswer{ID: got.ID, State: got.State, Reason: got.Reason}, nil
+}
+
 // entry is one payment in the books.
 type entry struct {
 	ID, Key, Card, Currency string
-	Amount                  int64
+	Amount, Refunded        int64
 	State                   checkout.PaymentState
 	Reason                  string
 }
 
+// refund is one refund in the books.
+type refund struct {
+	ID, Payment string
+	Money       seatmap.Money
+	State       checkout.RefundState
+	Reason      string
+}
+
 func (e *entry) payment() checkout.Payment {
-	return checkout.Payment{ID: e.ID, Key: e.Key, State: e.State, Reason: e.Reason}
+	return checkout.Payment{ID: e.ID, Key: e.Key, State: e.State, Reason: e.Reason,
+		Money: seatmap.Money{Amount: e.Amount, Currency: e.Currency}, Refunded: e.Refunded, Card: fingerprint(e.Card)}
+}
+
+// fingerprint is the same for every payment with one card, and says nothing of
+// its number.
+func fingerprint(card string) string {
+	sum := sha256.Sum256([]byte(card))
+	return "card_" + hex.EncodeToString(sum[:8])
 }
 
 // notice is the body of a webhook.

@@ -55,6 +55,40 @@ func TestNoStepLeavesAFinalState(t *testing.T) {
 	}
 }
 
+func TestTheSameKeyIsTheSameRefundAndNoMoreComesBackThanWasTaken(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(devtest.Postgres(t)), Secret: "s"})
+	p, err := s.Create(t.Context(), charge("k", sandbox.CardApprove))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := checkout.Refund{Payment: p.ID, Key: "r", Money: seatmap.Money{Amount: 60, Currency: "EUR"}}
+	if got, err := s.Refund(t.Context(), r); err != nil || got.State != checkout.RefundFailed {
+		t.Errorf("before it was captured: %+v, %v", got, err)
+	}
+	if _, err := s.Capture(t.Context(), p.ID); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.Refund(t.Context(), r)
+	if err != nil || first.State != checkout.RefundSucceeded {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	if again, err := s.Refund(t.Context(), r); err != nil || again != first {
+		t.Errorf("again: %+v, %v", again, err)
+	}
+	other := r
+	other.Money.Amount = 40
+	if _, err := s.Refund(t.Context(), other); err == nil {
+		t.Error("another refund under the same key was accepted")
+	}
+	r.Key = "r2"
+	if got, err := s.Refund(t.Context(), r); err != nil || got.State != checkout.RefundFailed {
+		t.Errorf("more than is left: %+v, %v", got, err)
+	}
+	if p, err = s.Get(t.Context(), p.ID); err != nil || p.Refunded != 60 || p.State != checkout.PaymentCaptured {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
 func TestEveryCardPassesALuhnCheck(t *testing.T) {
 	for _, card := range sandbox.Cards {
 		sum := 0

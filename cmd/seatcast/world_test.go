@@ -24,7 +24,7 @@ func (h *house) world() world {
 	}
 	var tables []string
 	for _, table := range []string{"events", "seats", "areas", "bookings", "attempts", "tickets", "buyers",
-		"webhook_inbox", "sandbox_payments", "sandbox_webhooks"} {
+		"webhook_inbox", "sandbox_payments", "sandbox_webhooks", "sandbox_refunds"} {
 		tables = append(tables, `SELECT '`+table+`', coalesce(string_agg(t::text, E'\n' ORDER BY t::text), '') FROM `+table+` t`)
 	}
 	rows, err := h.pool.Query(ctx, strings.Join(tables, " UNION ALL "))
@@ -58,7 +58,7 @@ func (h *house) value(ctx context.Context, key string) any {
 }
 
 // jobKinds are the jobs that somebody's request leads to.
-var jobKinds = []string{"capture", "void", "reconcile"}
+var jobKinds = []string{"capture", "void", "refund", "reconcile"}
 
 // quiet waits until nothing of ours has anything left to do.
 func (h *house) quiet() {
