@@ -77,8 +77,9 @@ func (a *API) take(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	var before seatmap.Basket
 	if !sale.Open {
-		if err := a.unlessRepeat(c.Request().Context(), sale, user, key); err != nil {
+		if before, err = a.before(c.Request().Context(), sale, user, key); err != nil {
 			return err
 		}
 	}
@@ -94,6 +95,9 @@ func (a *API) take(c echo.Context) error {
 		return err
 	}
 	r.User, r.Token = user, a.token(user, sale.Event, key)
+	if !sale.Open && !body.repeats(r, before) {
+		return notOpen(sale)
+	}
 	granted, err := a.grant(c.Request().Context(), sale, r, body)
 	if err != nil {
 		return err
@@ -105,22 +109,21 @@ func (a *API) take(c echo.Context) error {
 	return answer(c, status, sale, granted)
 }
 
-// unlessRepeat refuses a request to an event that takes no bookings, unless it
-// repeats one that was taken: its answer may have been lost as the sale closed.
-func (a *API) unlessRepeat(ctx context.Context, sale *seatmap.Sale, user, key string) error {
-	if key != "" {
-		basket := a.store.Basket
-		if a.away(sale) {
-			basket = a.books.Booked
-		}
-		switch _, err := basket(ctx, sale.Event, a.token(user, sale.Event, key)); {
-		case err == nil:
-			return nil
-		case !errors.Is(err, seatmap.ErrNoBasket):
-			return problem(sale, err)
-		}
+// before returns what was booked under a key of an event that takes no bookings,
+// or refuses: who repeats a request may have lost its answer as the sale closed.
+func (a *API) before(ctx context.Context, sale *seatmap.Sale, user, key string) (seatmap.Basket, error) {
+	if key == "" {
+		return seatmap.Basket{}, notOpen(sale)
 	}
-	return notOpen(sale)
+	basket := a.store.Basket
+	if a.away(sale) {
+		basket = a.books.Booked
+	}
+	b, err := basket(ctx, sale.Event, a.token(user, sale.Event, key))
+	if errors.Is(err, seatmap.ErrNoBasket) {
+		return b, notOpen(sale)
+	}
+	return b, problem(sale, err)
 }
 
 func notOpen(sale *seatmap.Sale) error {

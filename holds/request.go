@@ -56,6 +56,12 @@ func (b takeBody) request(sale *seatmap.Sale) (TakeRequest, error) {
 	return r, nil
 }
 
+// repeats says that r is what b was booked with.
+func (b takeBody) repeats(r TakeRequest, before seatmap.Basket) bool {
+	hash, err := digest(r, b.BestAvailable)
+	return err == nil && hash == before.Hash
+}
+
 func tooMany(most int) error {
 	return refuse("too_many_seats", fmt.Sprintf("one booking has at most %d seats and places", min(most, MaxSeats)), nil)
 }
