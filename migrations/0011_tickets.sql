@@ -33,8 +33,7 @@ CREATE TABLE ticket_scans (
     request   text NOT NULL DEFAULT '', -- Idempotency-Key: its repeat is the same scan
     reason    text NOT NULL DEFAULT ''  -- why it was undone
 );
-CREATE UNIQUE INDEX ticket_scans_admitted_once ON ticket_scans (ticket_id, turn) WHERE result = 'admitted';
-CREATE UNIQUE INDEX ticket_scans_undone_once ON ticket_scans (ticket_id, turn) WHERE result = 'undone';
+CREATE UNIQUE INDEX ticket_scans_once_a_turn ON ticket_scans (ticket_id, turn, result) WHERE result IN ('admitted', 'undone');
 CREATE TRIGGER append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON ticket_scans FOR EACH STATEMENT EXECUTE FUNCTION append_only();
 
 -- +goose Down
