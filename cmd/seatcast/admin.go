@@ -128,7 +128,7 @@ type eventCmd struct {
 type eventCreateCmd struct {
 	database
 	Chart    string        `required:"" placeholder:"FILE" help:"Chart file, or the SHA-256 of an imported chart."`
-	ID       string        `name:"id" help:"Id in URLs (default: made from the name)."`
+	ID       string        `name:"id" help:"Id in URLs (default: made from the letters a-z and digits of the name, or else event)."`
 	Name     string        `required:"" help:"Name of the event."`
 	Venue    string        `required:"" help:"Name of the venue."`
 	Zone     string        `required:"" placeholder:"Europe/Paris" help:"IANA time zone of the venue."`
@@ -309,7 +309,7 @@ type tokenCmd struct {
 	Audience string        `env:"SEATCAST_SESSION_AUDIENCE" help:"The aud the servers ask for."`
 	Claims   string        `env:"SEATCAST_SESSION_CLAIMS" default:"user=sub" help:"The servers' claim map: which claim names the account, and which its roles."`
 	User     string        `required:"" help:"The account."`
-	Role     []string      `placeholder:"operator" help:"A role it has, such as operator, which opens /v1/admin; needs a claim map with roles=<claim>."`
+	Role     []string      `placeholder:"operator" help:"A role it has, such as operator, which opens /v1/admin, or scanner, which of that opens the scan of tickets; needs a claim map with roles=<claim>."`
 	TTL      time.Duration `default:"1h" help:"How long it is good for."`
 }
 
