@@ -82,6 +82,11 @@ export class Cart extends EventTarget {
     return (this.booking?.seats ?? []).map((s) => this.#chart.byTicketId.get(s.ticketId)).filter((i) => i !== undefined);
   }
 
+  /** unheld says that there is an order whose seats others may still buy. */
+  get unheld() {
+    return this.booking?.holds === false;
+  }
+
   /** wanted are the chosen seats that can be held now. */
   get wanted() {
     return [...this.picked].filter((i) => this.free(i));
@@ -201,7 +206,7 @@ export class Cart extends EventTarget {
   extend() {
     return this.#busily(async () => {
       const a = await this.#api.call('POST', `/v1/bookings/${this.booking.bookingId}/extend`);
-      Object.assign(this.booking, { expiresAt: a.expiresAt, cap: a.cap ?? this.booking.cap });
+      Object.assign(this.booking, { holds: a.holds ?? true, expiresAt: a.expiresAt, cap: a.cap ?? this.booking.cap });
       this.#tell('extended');
     });
   }
@@ -277,11 +282,11 @@ export class Cart extends EventTarget {
   /** take follows what the server says of the booking. */
   #take(answer) {
     const declined = this.stage === 'paying' && answer.state === 'held' && answer.attempts?.at(-1);
-    this.booking = { ...this.booking, ...answer };
+    this.booking = { ...this.booking, holds: true, ...answer }; // said only where it is false
     const stage = STEADY[answer.state];
     if (!stage) {
       const code = { lost: 'seats_lost', expired: 'hold_expired' }[answer.state];
-      this.#over(code && { code, lost: answer.lost });
+      this.#over(code && { code, lost: answer.lost, reason: answer.reason });
       return;
     }
     const entered = stage !== this.stage;
@@ -363,7 +368,7 @@ export class Cart extends EventTarget {
       case 'unknown_booking':
         return this.#over({ code: p.code });
       case 'seats_lost': // what is left of it is chosen again, not kept from others
-        this.#over({ code: p.code, lost: p.seats });
+        this.#over({ code: p.code, lost: p.seats, reason: p.reason });
         return this.#api.call('DELETE', `/v1/bookings/${id}`).catch(() => {}); // it ends by itself too
       case 'booking_final':
         return this.refresh();

@@ -12,10 +12,11 @@ import { Panel } from './panel.js';
 import { announce, note } from './say.js';
 import { Session } from './session.js';
 import { State } from './state.js';
-import { money, remaining, sentence, when } from './words.js';
+import { money, remaining, sentence, UNHELD, when } from './words.js';
 
 const MODES = {
   connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
+  unheld: 'Only sold seats are shown: yours are confirmed at checkout',
   guarded: 'Sign in to see which seats are free',
 };
 
@@ -38,9 +39,48 @@ async function main() {
   }
 }
 
+/** Holds follows whether bookings hold their seats. */
+class Holds {
+  #event;
+  #turned;
+  #asking = false;
+
+  /**
+   * @param {object} event whose holds it keeps true
+   * @param {() => void} turned is called when that has changed
+   */
+  constructor(event, turned) {
+    this.#event = event;
+    this.#turned = turned;
+  }
+
+  /**
+   * heard judges what the feed says. All but the word of a stream is a reason to ask.
+   * @param {string} mode
+   */
+  heard(mode) {
+    if (mode === 'unheld') this.#are(false);
+    else if (mode === 'late' && this.#event.holds || (mode === 'live' || mode === 'polling') && !this.#event.holds) this.#ask();
+  }
+
+  async #ask() {
+    if (this.#asking) return;
+    this.#asking = true;
+    const now = await details().catch(() => this.#event);
+    this.#asking = false;
+    this.#are(now.holds);
+  }
+
+  #are(held) {
+    if (held === this.#event.holds) return;
+    this.#event.holds = held;
+    this.#turned();
+  }
+}
+
 /** details is the event as it is sold now. */
-function details() {
-  return api.get(`/v1/events/${encodeURIComponent(id)}`);
+async function details() {
+  return { holds: true, ...await api.get(`/v1/events/${encodeURIComponent(id)}`) };
 }
 
 /** chart fetches and flattens a chart. */
@@ -84,6 +124,7 @@ async function house(event, cart, first) {
     legend(event, state);
     if (event.areas.length && cart.stage === 'picking') panel.draw();
   };
+  const holds = new Holds(event, () => panel.draw());
   const feed = new Feed({
     event: event.id, chart: event.chart, guarded: event.guarded, api, clock,
     sink: {
@@ -95,7 +136,12 @@ async function house(event, cart, first) {
         Object.assign(event, now); // its prices and areas are that chart's
         show(new State(next));
       },
-      mode: (mode) => { $('live').dataset.mode = mode; $('live-text').textContent = MODES[mode]; },
+      mode: (mode) => {
+        holds.heard(mode);
+        const shown = mode === 'late' && !event.holds ? 'unheld' : mode; // a poll does not say why it is late
+        $('live').dataset.mode = shown;
+        $('live-text').textContent = MODES[shown];
+      },
       heard: () => { $('asof').textContent = `as of ${new Date(clock.now()).toLocaleTimeString()}`; },
     },
   });
@@ -132,7 +178,7 @@ function choose(state, cart, i) {
     removed: () => announce(`${place} taken out`),
     full: () => note('That is as many as one order may hold. Take one out to choose another.', 'bad'),
     'not free': () => note(`${place} is not free.`),
-    busy: () => cart.stage === 'picking' || note('You hold seats already: pay for them or give them back to choose others.'),
+    busy: () => cart.stage === 'picking' || note(`You have ${cart.unheld ? 'an order' : 'seats on hold'} already: pay or give back to choose others.`),
   };
   says[answer]();
 }
@@ -142,10 +188,10 @@ function told(cart) {
   cart.addEventListener('problem', (e) => note(sentence(e.detail), 'bad'));
   cart.addEventListener('told', (e) => {
     const says = {
-      held: ['Your seats are held. Pay before the clock runs out.', 'good'],
+      held: cart.unheld ? [UNHELD, 'plain'] : ['Your seats are held. Pay before the clock runs out.', 'good'],
       extended: ['You have more time.', 'good'],
       sold: ['Paid. The seats are yours.', 'good'],
-      declined: ['The card was declined. Your seats are still held: try another card.', 'bad'],
+      declined: [`The card was declined. ${cart.unheld ? 'Try' : 'Your seats are still held: try'} another card.`, 'bad'],
     };
     note(...says[e.detail.what]);
   });

@@ -12,7 +12,7 @@ const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
  * @property {(frame: object) => void} snapshot
  * @property {(frame: object) => void} delta
  * @property {(sha: string) => Promise<void>} chart another chart is in force: fetch it, and forget the map of the old one
- * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late'|'guarded') => void} mode late: what is shown may be behind; guarded: nothing is shown without a session
+ * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late'|'unheld'|'guarded') => void} mode late: what is shown may be behind; unheld: only what is sold is shown; guarded: nothing is shown without a session
  * @property {() => void} heard something arrived: what is shown is as of now
  */
 
@@ -127,7 +127,7 @@ export class Feed {
         break;
       case 'degraded':
         clearTimeout(this.#timers.poll);
-        this.#sink.mode(frame.reason ? 'late' : 'live');
+        this.#sink.mode({ '': 'live', no_holds: 'unheld' }[frame.reason] ?? 'late');
         if (frame.reason) this.#beside();
         break;
     }

@@ -4,7 +4,7 @@
 import { Countdown, mmss } from './clock.js';
 import { h, swatch } from './dom.js';
 import { announce } from './say.js';
-import { money, number } from './words.js';
+import { money, number, UNHELD } from './words.js';
 
 /**
  * Cards of the sandbox, which decides by the number what happens.
@@ -115,16 +115,18 @@ export class Panel {
   #picking() {
     const cart = this.#cart;
     const parts = [head('Your seats')];
-    if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, 'Choose seats on the map or in the list. They are yours once you hold them.'));
+    if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, `Choose seats on the map or in the list. They are yours once you ${this.#event.holds ? 'hold' : 'have paid for'} them.`));
     if (!cart.picked.size && cart.mostParty > 0 && this.state.chart.size > 0) parts.push(this.#best());
     parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(i))));
     if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(a))));
     if (!cart.size) return parts;
     const n = cart.wanted.length + cart.size - cart.picked.size;
     const all = n === cart.size;
+    const verb = this.#event.holds ? { does: 'Hold', busy: 'Holding' } : { does: 'Book', busy: 'Booking' };
+    if (!this.#event.holds) parts.push(h('p', { class: 'hint' }, UNHELD));
     parts.push(this.#total(), h('div', { class: 'actions' },
       h('button', { 'data-key': 'hold', class: 'primary', disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
-        cart.busy ? 'Holding…' : all ? `Hold ${n}` : `Hold ${n} of ${cart.size}`),
+        cart.busy ? `${verb.busy}…` : all ? `${verb.does} ${n}` : `${verb.does} ${n} of ${cart.size}`),
       this.#button('Clear', 'clear', () => cart.clear(), 'plain')));
     if (!this.#event.open) parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
     return parts;
@@ -140,7 +142,7 @@ export class Panel {
       h('span', { class: 'stepper', role: 'group', 'aria-label': 'Seats for us to choose' },
         step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')),
       h('button', { 'data-key': 'best', class: 'choose', disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
-        cart.busy ? 'Choosing…' : `Hold the best ${n === 1 ? 'seat' : n}`));
+        cart.busy ? 'Choosing…' : `${this.#event.holds ? 'Hold' : 'Book'} the best ${n === 1 ? 'seat' : n}`));
   }
 
   /** hints are what a shopper may want to know of the seats that are held. */
@@ -191,7 +193,8 @@ export class Panel {
     const b = cart.booking;
     const more = !b.cap || Date.parse(b.cap) - Date.parse(b.expiresAt) > 1000;
     return [
-      h('div', { class: 'hold' }, head('Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
+      h('div', { class: 'hold' }, head(cart.unheld ? 'Booked, not held' : 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
+      ...(cart.unheld ? [h('p', { class: 'hint' }, `${UNHELD} The clock says how long this order and its price stand.`)] : []),
       this.#lines(), ...this.#hints(), this.#total(),
       h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
         h('label', {}, 'Test card',
@@ -208,7 +211,7 @@ export class Panel {
     return [
       h('div', { class: 'hold' }, head('Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
       this.#lines(), this.#total(),
-      h('p', { class: 'soft working' }, 'We are waiting for your bank. Your seats stay yours while it answers; you may leave this page open or come back to it.'),
+      h('p', { class: 'soft working' }, `We are waiting for your bank. ${this.#cart.unheld ? 'Should somebody else have been first, you are not charged' : 'Your seats stay yours while it answers'}; you may leave this page open or come back to it.`),
     ];
   }
 

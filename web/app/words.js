@@ -56,6 +56,11 @@ const sentences = {
   bad_request: 'Your browser sent something we do not understand. Reload the page and try again.',
   empty_booking: 'Choose at least one seat first.',
   body_too_large: 'That is too much for one order.',
+  ticket_missing: 'Sign in to see which seats are free.',
+  ticket_invalid: 'We could not show you which seats are free. Reload the page.',
+  ticket_expired: 'We could not show you which seats are free. Reload the page.',
+  ticket_used: 'We could not show you which seats are free. Reload the page.',
+  not_operator: 'Only the box office may do that.',
   token_missing: 'Sign in to go on.',
   token_invalid: 'Your sign-in is no longer valid. Sign in again.',
   token_expired: 'You have been signed out. Sign in again; nothing you chose is lost.',
@@ -67,12 +72,16 @@ const sentences = {
   unknown_seat: 'One of these seats is not part of this event any more. Choose another.',
   unknown_area: 'This area is not part of this event any more.',
   not_found: 'There is nothing here.',
+  method_not_allowed: 'Your browser sent something we do not understand. Reload the page and try again.',
+  seats_and_best_available: 'Choose seats yourself or have us choose, not both.',
   seats_taken: 'Somebody was faster: the seats marked below are gone. The others are still chosen.',
   seats_lost: 'Some of your seats were sold to somebody else. You have not been charged.',
   hold_expired: 'The time to pay is over and your seats are free again. You can choose them once more if nobody took them.',
   payment_in_progress: 'A payment of this order is under way. Wait for its answer.',
   booking_final: 'This order is closed and cannot be changed any more.',
   too_many_seats: 'That is more than one order may hold. Take some out.',
+  too_many_requests: 'Very many people are booking right now. Try again in a moment; nothing you chose is lost.',
+  too_many_connections: 'Very many people are looking at this right now. Try again in a moment; nothing you chose is lost.',
   too_many_held: 'You hold as many seats as one account may. Pay for them or give some back.',
   too_many_bookings: 'You hold seats in as many orders as one account may. Pay for one or give it back.',
   too_many_holds: 'You have held seats very often within the hour. Wait a moment before you choose again; what you hold stays yours.',
@@ -85,15 +94,31 @@ const sentences = {
   best_taken: 'Others were faster each time. Try again.',
   bad_wish: 'The house cannot choose seats like that. Choose them on the map.',
   orphan_left: 'That would leave a single seat beside yours, which this event does not allow. Take that seat too, or move by one.',
+  booked_without_hold: 'These seats were booked while seats could not be held, so they cannot be changed. Pay for them, or give them back and choose again.',
   payment_begun: 'A payment of this order was tried already, so its seats stay as they are.',
   booking_changed: 'The seats of this order were changed while you paid. Nothing was charged: look at it, and pay again.',
 };
 
+/** codes are those that have words. */
+export const codes = Object.keys(sentences);
+
+/** UNHELD is what an order means while seats cannot be held. */
+export const UNHELD = 'Seats cannot be held right now. They are yours when you have paid: whoever pays first has them, and nobody else is charged.';
+
+/** losses say why an order was lost where it was not for somebody else's; nothing is charged. */
+const losses = {
+  area_full: 'There are not that many places left in this area. You have not been charged.',
+  account_limit: 'With the tickets you have, that is more than one account may buy. You have not been charged.',
+  capture_refused: 'Your bank took its approval back. You have not been charged, and the seats are free again.',
+  wrong_amount: 'Your bank took another amount than was asked for. It goes back to you, and the seats are free again.',
+};
+
 /**
  * sentence says a problem in plain words.
- * @param {{code?: string, detail?: string}} problem
+ * @param {{code?: string, detail?: string, reason?: string}} problem
  */
 export function sentence(problem) {
+  if (problem.code === 'seats_lost' && losses[problem.reason]) return losses[problem.reason];
   return sentences[problem.code] ?? problem.detail ?? sentences.internal;
 }
 
