@@ -81,9 +81,21 @@ func (l *listener) listen(ctx context.Context) {
 		}
 		l.out.unheard.Store(0)
 		if _, ends := l.session.stopped(); !ends && l.within() {
-			l.hear(ctx, kind == websocket.MessageText, b)
+			aside(func() { l.hear(ctx, kind == websocket.MessageText, b) })
 		}
 	}
+}
+
+// aside runs f on a stack of its own. What a message needs of one, to be read
+// and to be judged, is several times what waiting for it needs, and a goroutine
+// that waits keeps most of what it once had: 4 KB a session.
+func aside(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f()
+	}()
+	<-done
 }
 
 // read returns the next message. One over the limit ends the session, by a
