@@ -14,6 +14,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"seatcast/checkout/tickets"
 	"seatcast/holds"
 	"seatcast/web"
 )
@@ -29,12 +30,13 @@ type Config struct {
 	NATS     string `env:"NATS_URL" secret:"url" help:"nats://…, several separated by commas (required)"`
 
 	ServerKey string `env:"SERVER_KEY" secret:"yes" help:"at least 32 characters, the same on every node: booking ids are derived from it, and it signs the tickets of guarded maps (required)"`
+	TicketKey string `env:"TICKET_KEY" secret:"yes" help:"what the tickets that are sold are signed with: ed25519:<base64 of a 32-byte seed>. After commas others that are accepted, so or as public:<base64 of the public key> (default: derived from the server key)"`
 
 	JWKSURL    string `env:"SESSION_JWKS_URL" secret:"url" help:"where your login publishes its keys; needs issuer and audience"`
 	SessionKey string `env:"SESSION_KEY" secret:"yes" help:"a local key instead of a JWKS URL: hs256:<base64 of 32 bytes or more> or ed25519:<base64 of the seed>"`
 	Issuer     string `env:"SESSION_ISSUER" help:"iss a session token must carry"`
 	Audience   string `env:"SESSION_AUDIENCE" help:"aud a session token must carry"`
-	Claims     string `env:"SESSION_CLAIMS" envDefault:"user=sub" help:"claim map: which claim of your tokens is the account and, as user=sub,roles=<claim>, which one lists roles: a JSON array of strings, or one string with spaces between; whose roles have operator may use /v1/admin"`
+	Claims     string `env:"SESSION_CLAIMS" envDefault:"user=sub" help:"claim map: which claim of your tokens is the account and, as user=sub,roles=<claim>, which one lists roles: a JSON array of strings, or one string with spaces between; whose roles have operator may use /v1/admin, scanner of that only the scan of tickets"`
 
 	Sandbox           bool   `env:"SANDBOX" envDefault:"false" help:"offer the built-in payment provider that moves no money"`
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
@@ -141,6 +143,9 @@ func (c Config) faults() (fs faults) {
 	c.checkStores(&fs)
 	if len(c.ServerKey) < 32 {
 		fs.add("SERVER_KEY", "needs at least 32 characters, the same on every node")
+	}
+	if _, err := tickets.ParseKeys(c.TicketKey, c.ServerKey); err != nil {
+		fs.add("TICKET_KEY", "cannot be used: %s", strings.TrimPrefix(err.Error(), "tickets: "))
 	}
 	c.checkSessions(&fs)
 	c.checkPayments(&fs)

@@ -21,6 +21,7 @@ import (
 	"seatcast/catalog"
 	"seatcast/checkout"
 	"seatcast/checkout/sandbox"
+	"seatcast/checkout/tickets"
 	"seatcast/holds"
 	"seatcast/hub"
 	"seatcast/internal/audit"
@@ -244,13 +245,20 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 		gate = b.seams.holds(gate)
 	}
 	pays := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(b.st.pool), URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
-	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: []checkout.Provider{pays}, Log: b.log})
+	keys, err := tickets.ParseKeys(b.cfg.TicketKey, b.cfg.ServerKey)
+	if err != nil {
+		return fmt.Errorf("%sTICKET_KEY: %w", envPrefix, err)
+	}
+	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: []checkout.Provider{pays}, Signer: keys, Log: b.log})
 	if err != nil {
 		return err
 	}
 	if b.cfg.has("api") {
 		desk.Mount(v1)
 		desk.MountAdmin(admin)
+		door := tickets.NewDoor(b.st.pool, keys)
+		door.Mount(v1)
+		door.MountAdmin(admin)
 	}
 	if b.cfg.has("worker") {
 		a.runners = append(a.runners, desk.Run, pays.Run)
