@@ -31,6 +31,14 @@ type Provider interface {
 	Notice(header func(name string) string, body []byte) (Notice, error)
 }
 
+// Page is what a page must know to let a shopper pay with a provider, which it
+// tells by a method Page. The zero value: nothing.
+type Page struct {
+	Script         string   `json:"script,omitempty"` // the provider's own, to be loaded from there
+	PublishableKey string   `json:"publishableKey,omitempty"`
+	Methods        []string `json:"methods,omitempty"` // means of payment, in its words
+}
+
 // Charge is what a provider is asked for.
 type Charge struct {
 	Key     string // the attempt's id: the provider's idempotency key
