@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"seatcast/seatmap"
@@ -36,17 +37,30 @@ func (s *Store) SetAside(ctx context.Context, event string, seats []int, hold ti
 	return baskets, nil, nil
 }
 
-// GiveBack frees what SetAside held. What is free already is no error.
+// GiveBack frees what SetAside held. What is free already is no error. A Redis
+// that does not answer is not asked for every basket: whoever gives back may keep
+// others waiting, and what is not given back ends by itself.
 func (s *Store) GiveBack(ctx context.Context, event string, baskets []string) error {
 	var all error
 	for _, token := range baskets {
-		if err := s.Release(ctx, event, token, aside(token)); !errors.Is(err, seatmap.ErrNoBasket) {
-			all = errors.Join(all, err)
+		err := s.Release(ctx, event, token, aside(token))
+		if errors.Is(err, seatmap.ErrNoBasket) {
+			continue
+		}
+		all = errors.Join(all, err)
+		if errors.Is(err, seatmap.ErrUnavailable) {
+			break
 		}
 	}
 	return all
 }
 
+const asideAccount = "aside\n"
+
 // aside is the account of such a basket: no session's, for it holds a control
 // character.
-func aside(token string) string { return "aside\n" + token }
+func aside(token string) string { return asideAccount + token }
+
+// isAside says that a basket is nobody's: it ends when whoever set it aside
+// said, and is given back by him alone.
+func isAside(b seatmap.Basket) bool { return strings.HasPrefix(b.User, asideAccount) }

@@ -72,6 +72,39 @@ func TestSeatsSetAsideComeBackByThemselves(t *testing.T) {
 	})
 }
 
+func TestWhatIsSetAsideIsNobodysAndLastsNoLongerWithAllHolds(t *testing.T) {
+	h := setup(t, 10)
+	h.takes("ann", 1)
+	_, _, err := h.store.SetAside(t.Context(), h.event, []int{3, 4}, time.Minute)
+	h.must(err)
+	ends := h.ends(3)
+	holding, err := h.store.Holding(t.Context(), h.event, []int{1, 3, 4})
+	h.must(err)
+	if len(holding) != 1 || holding[1].Token != "token-ann" {
+		t.Errorf("seats are held by %+v", holding)
+	}
+	done, err := h.store.ShiftAll(t.Context(), h.event, "op", time.Hour, &books{})
+	h.must(err)
+	if done != (holds.Shift{Moved: 1}) || !h.ends(3).Equal(ends) {
+		t.Errorf("extended are %+v; what was set aside ends %v, and then %v", done, ends, h.ends(3))
+	}
+}
+
+// Whoever set them aside may have the seats locked elsewhere all the while.
+func TestGivingBackDoesNotAskASilentRedisForEveryBasket(t *testing.T) {
+	h := private(t, 10)
+	baskets := make([]string, 20)
+	for n := range baskets {
+		baskets[n] = fmt.Sprintf("aside-%d", n)
+	}
+	const silent = 8 * time.Second
+	h.must(h.rdb.Do(t.Context(), "CLIENT", "PAUSE", silent.Milliseconds(), "ALL").Err())
+	began := time.Now()
+	if err := h.store.GiveBack(t.Context(), h.event, baskets); !errors.Is(err, seatmap.ErrUnavailable) || time.Since(began) > silent-time.Second {
+		t.Errorf("after %v: %v", time.Since(began), err)
+	}
+}
+
 func TestOfManyWhoSetSeatsAsideAndShoppersOneHasEachSeat(t *testing.T) {
 	h := setup(t, 100)
 	var wg sync.WaitGroup

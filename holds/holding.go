@@ -8,7 +8,8 @@ import (
 )
 
 // Holding returns the baskets that hold seats now, by seat. Who holds a seat
-// and has a basket that cannot be read is a basket with a token only.
+// and has a basket that cannot be read is a basket with a token only. What is set
+// aside nobody holds.
 func (s *Store) Holding(ctx context.Context, event string, seats []int) (map[int]seatmap.Basket, error) {
 	tokens, err := warmed(ctx, event, s.warm, func() (map[int]string, error) { return s.tokens(ctx, event, seats) })
 	if err != nil || len(tokens) == 0 {
@@ -30,8 +31,11 @@ func (s *Store) Holding(ctx context.Context, event string, seats []int) (map[int
 	holding := make(map[int]seatmap.Basket, len(tokens))
 	for i, token := range tokens {
 		b, ok := byToken[token]
-		if !ok {
+		switch {
+		case !ok:
 			b = seatmap.Basket{Event: event, Token: token}
+		case isAside(b):
+			continue
 		}
 		holding[i] = b
 	}

@@ -58,8 +58,9 @@ local stored = values(hold + #letters, #KEYS) -- basket and index in turn, then 
 for b = 1, bookings do
   local token, seats, body, first, till, cap = unpack(ARGV, 6 * b - 1, 6 * b + 4)
   local at = hold + #letters + 2 * b - 2
-  local state, _, before = opened(stored[2 * b - 1])
+  local state, _, before, was = opened(stored[2 * b - 1])
   till = math.max(till, before or 0)
+  cap = string.format('%d', math.max(cap, was or 0)) -- all holds may have been extended, and Postgres not know it yet
   if till > tonumber(ms) and (not state or state == 'held') then
     local mine = {}
     for seat in string.gmatch(seats, '%d+') do

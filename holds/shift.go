@@ -46,8 +46,8 @@ const (
 )
 
 // ShiftAll lets every hold of an event last longer by so much, and its cap with
-// it: all that had begun when the operation did. Bookings that are in the books
-// follow. An operation may be run again after an error, for an hour: it goes on
+// it: all that had begun when the operation did, but what is set aside for
+// nobody. Bookings that are in the books follow. An operation may be run again after an error, for an hour: it goes on
 // where it was and extends no hold twice. Those that end soonest come first.
 //
 // With an error it returns how far it came. ErrOtherShift changed nothing.
@@ -81,7 +81,11 @@ func (s *Store) shiftEach(ctx context.Context, event, operation string, by time.
 		dealt[token] = true
 	}
 	var all []readBasket
-	err := s.eachBasket(ctx, event, tokens, func(b seatmap.Basket, body string) { all = append(all, readBasket{b, body}) })
+	err := s.eachBasket(ctx, event, tokens, func(b seatmap.Basket, body string) {
+		if !isAside(b) {
+			all = append(all, readBasket{b, body})
+		}
+	})
 	if err != nil {
 		return err
 	}

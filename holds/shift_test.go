@@ -155,6 +155,28 @@ func TestAnInterruptedExtensionGoesOnAndExtendsNoHoldTwice(t *testing.T) {
 	}
 }
 
+func TestARebuildBeforeTheBooksFollowShortensNothing(t *testing.T) {
+	h := setup(t, 10)
+	was := h.takes("ann", 1)
+	if _, err := h.store.ShiftAll(t.Context(), h.event, "op", time.Hour, &books{failing: errors.New("no room")}); err == nil {
+		t.Fatal("the books have followed")
+	}
+	h.mu.Lock()
+	h.truth.Baskets = []seatmap.Basket{was}
+	h.mu.Unlock()
+	h.must(h.store.Rebuild(t.Context(), h.event, h.last().N))
+	now := h.basket("ann")
+	if !now.Until.Equal(was.Until.Add(time.Hour)) || !now.Cap.Equal(was.Cap.Add(time.Hour)) {
+		t.Errorf("%v to %v, cap %v to %v", was.Until, now.Until, was.Cap, now.Cap)
+	}
+	longer, err := h.store.Extend(t.Context(), h.event, was.Token, was.User, time.Minute, 0)
+	h.must(err)
+	if longer.Until.Before(now.Until) {
+		t.Errorf("extended from %v to %v", now.Until, longer.Until)
+	}
+	h.sound()
+}
+
 func TestWhatHasEndedIsNotRevivedAndWhatIsSoldStaysSold(t *testing.T) {
 	h := setup(t, 40)
 	short := h.asks("short", 1)
