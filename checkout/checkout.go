@@ -46,7 +46,8 @@
 // has set: the two must agree to seconds. Locks are taken in one order everywhere: event
 // (advisory; mirror and Truth only, which take no booking), the event's mode
 // (advisory), account (advisory; of a booking without a hold), booking, buyer,
-// seats ascending, areas by name.
+// seats ascending, areas by name. Who closes seats of an event without holds takes
+// its mode's lock after them, shared: nobody who has that lock wants seats.
 //
 // checkout does not know how seats are held (Holds), who sees a sale, or how a
 // provider moves money (Provider).

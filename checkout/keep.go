@@ -52,9 +52,10 @@ func (s *Store) Follow(ctx context.Context, event string, baskets []seatmap.Bask
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	_, err := s.pool.Exec(ctx, `
+		WITH n AS (SELECT * FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[]) AS n (id, until, cap)),
+			locked AS MATERIALIZED (SELECT id FROM bookings WHERE id = ANY($1) AND state IN ('held', 'paying') ORDER BY id FOR UPDATE)
 		UPDATE bookings b SET deadline = greatest(b.deadline, n.until), cap_at = greatest(b.cap_at, n.cap), updated_at = now()
-		FROM unnest($1::text[], $2::timestamptz[], $3::timestamptz[]) AS n (id, until, cap)
-		WHERE b.id = n.id AND b.state IN ('held', 'paying')`, ids, until, caps)
+		FROM locked JOIN n USING (id) WHERE b.id = locked.id`, ids, until, caps)
 	return said("extend bookings of "+event, err)
 }
 

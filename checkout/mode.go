@@ -55,12 +55,13 @@ func (s *Store) answered(ctx context.Context, node string, silent []string) erro
 
 // endHolds puts those of the events into the mode without holds for which Redis has
 // answered no node lately, and returns them. A node that notes an answer does so
-// before, and is seen, or sees the mode.
+// before, and is seen, or sees the mode. Of two nodes that judge, one does so after
+// the other.
 func (s *Store) endHolds(ctx context.Context, events []string, stale time.Duration) (entered []string, err error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `LOCK TABLE nodes IN SHARE MODE`); err != nil {
+		if _, err := tx.Exec(ctx, `LOCK TABLE nodes IN SHARE ROW EXCLUSIVE MODE`); err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, `

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,7 +162,8 @@ func down(err error) bool {
 		case "08", "53", "57": // connection, resources, operator intervention
 			return true
 		}
-		return pg.Code == "55P03" || pg.Code == "40P01" || pg.Code == "25006" // lock timeout, deadlock, a standby
+		// lock timeout, deadlock, a transaction that stood still, a standby
+		return slices.Contains([]string{"55P03", "40P01", "25P03", "25006"}, pg.Code)
 	}
 	return errors.As(err, &conn) || errors.As(err, &wire) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)

@@ -74,13 +74,28 @@ type seatRow struct {
 func (d *Desk) Seats(ctx context.Context, sale *seatmap.Sale, q SeatQuery) (SeatList, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	rows, err := d.store.seatRows(ctx, sale.Event, q.After, q.Channel)
-	if err != nil {
-		return SeatList{}, said("list seats of "+sale.Event, err)
+	list := SeatList{Seats: []SeatAnswer{}, HoldsKnown: !sale.NoHolds}
+	for after := q.After; list.Next == nil; {
+		rows, err := d.store.seatRows(ctx, sale.Event, after, q.Channel)
+		if err != nil {
+			return SeatList{}, said("list seats of "+sale.Event, err)
+		}
+		var holding map[int]seatmap.Basket
+		if list.HoldsKnown {
+			holding, err = d.holding(ctx, sale, rows)
+			list.HoldsKnown = err == nil
+		}
+		list.add(sale, q, rows, holding)
+		if len(rows) < listStep {
+			break
+		}
+		after = rows[len(rows)-1].I
 	}
-	list := SeatList{Seats: []SeatAnswer{}}
-	holding, err := d.holding(ctx, sale, rows)
-	list.HoldsKnown = err == nil
+	return list, nil
+}
+
+// add lists the seats among rows that q means, until the list is full.
+func (l *SeatList) add(sale *seatmap.Sale, q SeatQuery, rows []seatRow, holding map[int]seatmap.Basket) {
 	for _, row := range rows {
 		at, ok := sale.Index.At(row.I)
 		if !ok || !q.match(at.Section, at.Row, at.Seat) {
@@ -94,13 +109,12 @@ func (d *Desk) Seats(ctx context.Context, sale *seatmap.Sale, q SeatQuery) (Seat
 		if q.Status != "" && q.Status != one.Status {
 			continue
 		}
-		if len(list.Seats) == q.Limit {
-			list.Next = &list.Seats[q.Limit-1].I
-			break
+		if len(l.Seats) == q.Limit {
+			l.Next = &l.Seats[q.Limit-1].I
+			return
 		}
-		list.Seats = append(list.Seats, one)
+		l.Seats = append(l.Seats, one)
 	}
-	return list, nil
 }
 
 // holding is who holds what the map shows as held.
@@ -147,11 +161,15 @@ func (r seatRow) answer(at seatmap.SeatRef) SeatAnswer {
 	return a
 }
 
-// seatRows are the seats behind an index, of a channel if one is named.
+// listStep is how many rows are read at a time: few of them may be meant, and what
+// is held Redis is asked for.
+const listStep = 5000
+
+// seatRows are the first seats behind an index, of a channel if one is named.
 func (s *Store) seatRows(ctx context.Context, event string, after int, channel *string) ([]seatRow, error) {
 	rows, err := s.pool.Query(ctx, `
 		SELECT `+standingColumns+`, booking_id, (SELECT user_id FROM bookings b WHERE b.id = s.booking_id)
-		FROM seats s WHERE event_id = $1 AND i > $2 AND ($3::text IS NULL OR channel = $3) ORDER BY i`, event, after, channel)
+		FROM seats s WHERE event_id = $1 AND i > $2 AND ($3::text IS NULL OR channel = $3) ORDER BY i LIMIT $4`, event, after, channel, listStep)
 	if err != nil {
 		return nil, err
 	}

@@ -2,9 +2,13 @@ package checkout
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"seatcast/seatmap"
 )
 
 // Seats are closed and opened here: the one place besides the arbiter that
@@ -53,6 +57,9 @@ const (
 	alterWithin = time.Minute
 	// asideFor outlasts it.
 	asideFor = alterWithin + 10*time.Second
+	// alterBounds are for who pays for the same seats meanwhile: a process that is
+	// stopped while it asks Redis does not keep them locked.
+	alterBounds = `SET LOCAL lock_timeout = '5s'; SET LOCAL idle_in_transaction_session_timeout = '20s'`
 )
 
 // alter changes seats, all of them or none, and has Redis told.
@@ -64,15 +71,12 @@ const (
 // nobody knows the outcome of.
 func (d *Desk) alter(ctx context.Context, event string, c change) (a Altered, err error) {
 	var aside []string
-	err = d.alterRows(ctx, event, c, func(ctx context.Context, closing []int) (err error) {
+	err = d.alterRows(ctx, event, c, func(ctx context.Context, tx pgx.Tx, closing []int) (err error) {
 		if c.evenHeld {
 			a.Overridden = d.overridden(ctx, event, closing)
 			return nil
 		}
-		var held []int
-		if aside, held, err = d.holds.SetAside(ctx, event, closing, asideFor); err == nil && len(held) > 0 {
-			err = &SeatsError{Held: held}
-		}
+		aside, err = d.refuseHeld(ctx, tx, event, closing)
 		return err
 	}, &a)
 	if err != nil {
@@ -92,6 +96,22 @@ func (d *Desk) alter(ctx context.Context, event string, c change) (a Altered, er
 	return a, nil
 }
 
+// refuseHeld sets aside seats that close, or refuses those that somebody has: of an
+// event without holds those that open bookings name, and then it stays without.
+func (d *Desk) refuseHeld(ctx context.Context, tx pgx.Tx, event string, closing []int) (aside []string, err error) {
+	aside, held, err := d.holds.SetAside(ctx, event, closing, asideFor)
+	if err == nil && len(held) > 0 {
+		err = &SeatsError{Held: held}
+	}
+	if err != nil || len(aside) > 0 {
+		return aside, err
+	}
+	if err = staysUnheld(ctx, tx, event); errors.Is(err, seatmap.ErrHeld) { // since a moment: Redis is to be asked
+		err = fmt.Errorf("%w: %w", seatmap.ErrUnavailable, err)
+	}
+	return nil, err
+}
+
 // overridden are the bookings that lose seats; none when Redis is away.
 func (d *Desk) overridden(ctx context.Context, event string, closing []int) []string {
 	holding, err := d.holds.Holding(ctx, event, closing)
@@ -102,10 +122,13 @@ func (d *Desk) overridden(ctx context.Context, event string, closing []int) []st
 }
 
 // alterRows is alter's transaction; before is asked before seats close.
-func (d *Desk) alterRows(ctx context.Context, event string, c change, before func(context.Context, []int) error, a *Altered) error {
+func (d *Desk) alterRows(ctx context.Context, event string, c change, before func(context.Context, pgx.Tx, []int) error, a *Altered) error {
 	ctx, cancel := context.WithTimeout(ctx, alterWithin)
 	defer cancel()
 	return pgx.BeginFunc(ctx, d.store.pool, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, alterBounds); err != nil {
+			return err
+		}
 		seats, to, err := c.plan(ctx, tx)
 		if err != nil {
 			return err
@@ -120,7 +143,7 @@ func (d *Desk) alterRows(ctx context.Context, event string, c change, before fun
 		changed, closing, sum := alter(rows, to)
 		sum.Overridden, *a = a.Overridden, sum
 		if len(closing) > 0 {
-			if err := before(ctx, closing); err != nil {
+			if err := before(ctx, tx, closing); err != nil {
 				return err
 			}
 		}

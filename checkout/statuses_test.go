@@ -371,3 +371,20 @@ func TestAnEventWithoutHoldsIsClosedByWhatItsBookingsName(t *testing.T) {
 		t.Errorf("Redis is to be told of %d seats", n)
 	}
 }
+
+// Seats are held again, and this process has not heard of it: somebody may hold
+// them, which only Redis knows.
+func TestAKillJudgedWithoutHoldsIsRefusedOnceSeatsAreHeld(t *testing.T) {
+	h := setup(t)
+	h.goWithout()
+	h.exec(`UPDATE events SET unheld_since = NULL`)
+	if _, err := h.desk.Close(t.Context(), event, kill(1)); !errors.Is(err, seatmap.ErrUnavailable) {
+		t.Errorf("killed: %v", err)
+	}
+	h.statuses(map[int]string{1: "available"})
+	even := kill(1)
+	even.EvenHeld = true
+	_, err := h.desk.Close(t.Context(), event, even)
+	must(t, err)
+	h.statuses(map[int]string{1: "unavailable"})
+}

@@ -29,22 +29,29 @@ func (s *Store) unheld(ctx context.Context, call, event string, work func(contex
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock_shared(`+modeLock+`)`, event); err != nil {
+		if err := staysUnheld(ctx, tx, event); err != nil {
 			return err
-		}
-		var away bool
-		err := tx.QueryRow(ctx, `SELECT unheld_since IS NOT NULL FROM events WHERE id = $1`, event).Scan(&away)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			return seatmap.ErrNoEvent
-		case err != nil:
-			return err
-		case !away:
-			return seatmap.ErrHeld
 		}
 		return work(ctx, tx)
 	})
 	return said(call, err)
+}
+
+// staysUnheld has an event stay without holds until the end of tx; seatmap.ErrHeld
+// when it is not, seatmap.ErrNoEvent.
+func staysUnheld(ctx context.Context, tx pgx.Tx, event string) error {
+	if _, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock_shared(`+modeLock+`)`, event); err != nil {
+		return err
+	}
+	var away bool
+	err := tx.QueryRow(ctx, `SELECT unheld_since IS NOT NULL FROM events WHERE id = $1`, event).Scan(&away)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return seatmap.ErrNoEvent
+	case err == nil && !away:
+		return seatmap.ErrHeld
+	}
+	return err
 }
 
 // Book writes a booking that holds nothing: it lasts for hold, and for most at
