@@ -304,6 +304,48 @@ func TestBadInputPublishesNothing(t *testing.T) {
 	}
 }
 
+// Whoever closes seats locks them ascending, dropped ones of a channel among them.
+func TestAChartThatRestoresAndDropsLocksSeatsInTheirOrder(t *testing.T) {
+	p := publishing(t)
+	p.put(t, without(2))
+	ctx := t.Context()
+	tx, err := p.db.Begin(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // after a commit it does nothing
+	lock := func(seat int) error {
+		_, err := tx.Exec(ctx, `SELECT FROM seats WHERE event_id = $1 AND i = $2 FOR UPDATE`, p.event, seat)
+		return err
+	}
+	if err := lock(0); err != nil {
+		t.Fatal(err)
+	}
+	next := seatmap.Club()
+	next.Sections[0].Rows[0].Seats = slices.Delete(next.Sections[0].Rows[0].Seats, 5, 6)
+	published := make(chan error, 1)
+	go func() { // joined by what it sends
+		_, err := p.Publish(ctx, catalog.Publication{Event: p.event, Chart: next})
+		published <- err
+	}()
+	for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
+		err := p.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := lock(5); err != nil {
+		t.Errorf("who has seat 0 cannot have seat 5: %v", err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := <-published; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestOfTwoChartsPublishedAtOnceOneIsOvertaken(t *testing.T) {
 	p := publishing(t)
 	var wg sync.WaitGroup

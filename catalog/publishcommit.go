@@ -45,10 +45,10 @@ func (s *Store) commit(ctx context.Context, d *draft, by time.Time) (certain boo
 }
 
 // busy says that Postgres let others go first: a lock was not to be had in time,
-// or two waited for each other.
+// two waited for each other, or this publisher stood still.
 func busy(err error) bool {
 	var verdict *pgconn.PgError
-	return errors.As(err, &verdict) && (verdict.Code == "55P03" || verdict.Code == "40P01")
+	return errors.As(err, &verdict) && slices.Contains([]string{"55P03", "40P01", "25P03"}, verdict.Code)
 }
 
 // lockEvent has Redis told of nothing until the end of tx, and sees that the
@@ -77,7 +77,7 @@ func lockEvent(ctx context.Context, tx pgx.Tx, d *draft) error {
 // draft takes away. A seat that can be held now was set aside, or another could
 // hold it.
 func stillFree(ctx context.Context, tx pgx.Tx, d *draft) error {
-	written := slices.Clone(d.drop)
+	written := slices.Concat(d.drop, d.restore)
 	for _, seat := range d.recast {
 		written = append(written, seat.I)
 	}

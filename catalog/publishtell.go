@@ -56,15 +56,16 @@ func (s *Store) untold(ctx context.Context) ([]string, error) {
 	return events, nil
 }
 
-// tell has Redis know the chart in force, unless it does. Those who want to do
-// so at the same time wait for each other, by a lock of their own: the event's
-// is what the reset takes.
+// tell has Redis know the chart in force, unless it does or somebody is about
+// it, which a lock of its own says: the event's is what the reset takes. Nobody
+// waits for it, with a connection that the reset of another may want.
 func (p *Publisher) tell(ctx context.Context, event string) error {
 	ctx, cancel := context.WithTimeout(ctx, publishWithin)
 	defer cancel()
 	err := pgx.BeginFunc(ctx, p.store.db, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast chart:' || $1, 0))`, event)
-		if err != nil {
+		var mine bool
+		err := tx.QueryRow(ctx, `SELECT pg_try_advisory_xact_lock(hashtextextended('seatcast chart:' || $1, 0))`, event).Scan(&mine)
+		if err != nil || !mine {
 			return err
 		}
 		var version int
