@@ -8,6 +8,7 @@
 // What was chosen survives every way back to picking.
 
 import { newKey, Problem } from './api.js';
+import { allIn } from './price.js';
 import { AVAILABLE } from './state.js';
 
 const STEADY = { held: 'held', paying: 'paying', sold: 'sold' };
@@ -20,7 +21,8 @@ export class Cart extends EventTarget {
   places = new Map(); // area → quantity
   gone = new Set(); // seats the server said are taken; until the map says otherwise
   booking = null; // the server's answer
-  prices = new Map(); // category → minor units, on the chart in force
+  prices = new Map(); // category → minor units, on the chart in force, without fees
+  alones = new Map(); // the same for one ticket alone, with all fees
   party = 2; // seats to ask for when the house chooses
   busy = false;
   #api;
@@ -49,6 +51,7 @@ export class Cart extends EventTarget {
   on(state) {
     const old = this.#chart;
     this.prices = new Map(this.#event.prices.map((p) => [p.category, p.amount]));
+    this.alones = new Map(this.#event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
     this.#chart = state.chart;
     this.#state = state;
     if (!old) return;
@@ -97,17 +100,26 @@ export class Cart extends EventTarget {
     return this.picked.size + [...this.places.values()].reduce((sum, n) => sum + n, 0);
   }
 
-  /** price of one seat, in minor units. */
+  /** price of one seat without fees, in minor units. */
   price(i) {
-    return this.prices.get(this.#chart.categories[this.#chart.category[i]].name) ?? 0;
+    return this.prices.get(this.#category(i)) ?? 0;
   }
 
-  /** total of what would be held now. */
-  get total() {
-    if (this.stage !== 'picking') return this.booking.total.amount;
-    let sum = this.wanted.reduce((t, i) => t + this.price(i), 0);
-    for (const a of this.#event.areas) sum += (this.places.get(a.area) ?? 0) * (this.prices.get(a.category) ?? 0);
-    return sum;
+  /** alone is what one seat costs, bought alone, with all fees. */
+  alone(i) {
+    return this.alones.get(this.#category(i)) ?? 0;
+  }
+
+  #category(i) {
+    return this.#chart.categories[this.#chart.category[i]].name;
+  }
+
+  /** costs is what is held, or would be now: all in, and what of it is which fee. */
+  get costs() {
+    if (this.stage !== 'picking') return { total: this.booking.total.amount, fees: this.booking.fees ?? [] };
+    const prices = this.wanted.map((i) => this.price(i));
+    for (const a of this.#event.areas) prices.push(...Array(this.places.get(a.area) ?? 0).fill(this.prices.get(a.category) ?? 0));
+    return allIn(prices, this.#event.fees);
   }
 
   /**

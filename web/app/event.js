@@ -97,7 +97,7 @@ async function house(event, cart, first) {
     area: (area) => { document.getElementById(`area-${area}`)?.scrollIntoView({ block: 'nearest' }); document.querySelector(`#area-${CSS.escape(area)} button:last-child`)?.focus(); },
     hover: (what, px, py) => tooltip(what && (what.area
       ? [state.chart.areas.find((a) => a.id === what.area).name, areaWords(state.areas.get(what.area) ?? 0)]
-      : describe(state, what.seat, cart, event.currency)), px, py),
+      : describe(state, what.seat, cart, event)), px, py),
     here: (section) => here(section && `${section.name} · ${remaining(state.free[section.index], state.held[section.index], 'free')}`),
   });
   const list = new SeatList($('list'), { cart, event, pick });
@@ -155,14 +155,14 @@ function header(event) {
   $('where').textContent = `${event.venue} · ${when(event.startsAt, event.zone)}`;
 }
 
-/** legend lists categories with prices and what is free, made once and then updated. */
+/** legend lists categories with prices, all in, and what is free, made once and then updated. */
 function legend(event, state) {
   const box = $('legend');
   if (box.dataset.chart !== state.chart.sha) {
     box.dataset.chart = state.chart.sha;
-    const prices = new Map(event.prices.map((p) => [p.category, p.amount]));
+    const prices = new Map(event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
     box.replaceChildren(...state.chart.categories.map((c) => h('li', {}, swatch(c.color), h('span', {}, c.name),
-      h('strong', {}, prices.has(c.name) ? money(prices.get(c.name), event.currency) : '–'), h('small', {}))));
+      h('strong', {}, prices.has(c.name) ? money(prices.get(c.name), event) : '–'), h('small', {}))));
   }
   state.chart.categories.forEach((c, n) => {
     const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);

@@ -110,7 +110,7 @@ export class SeatList {
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
     const flags = [[ACCESSIBLE, 'wheelchair space'], [COMPANION, 'companion seat'], [RESTRICTED, 'restricted view']];
-    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.price(i), this.#event.currency),
+    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event),
       ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w), mine ? 'yours' : picked ? 'chosen' : statusWords[status]];
     button.setAttribute('aria-label', words.join(', '));
     button.setAttribute('aria-pressed', picked || mine);
@@ -124,14 +124,14 @@ export class SeatList {
  * @param {import('./state.js').State} state
  * @param {number} i
  * @param {import('./cart.js').Cart} cart
- * @param {string} currency
+ * @param {{currency: string, decimals?: number}} event
  * @returns {string[]}
  */
-export function describe(state, i, cart, currency) {
+export function describe(state, i, cart, event) {
   const c = state.chart;
   const own = cart.mine.includes(i) ? 'yours' : cart.picked.has(i) ? 'chosen' : statusWords[state.status[i]];
   const flags = [[ACCESSIBLE, 'Wheelchair space'], [COMPANION, 'Companion seat'], [RESTRICTED, 'Restricted view']];
-  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.price(i), currency)} · ${own}`,
+  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`,
     ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w)];
 }
 

@@ -34,6 +34,7 @@ export class Panel {
   #deadline = '';
   #wish = null; // what has the focus again when it is there
   #card = CARDS[0][0];
+  #codes = new Map(); // text → canvas
 
   /**
    * @param {HTMLElement} root
@@ -105,16 +106,24 @@ export class Panel {
   }
 
   #money(amount) {
-    return money(amount, this.#event.currency);
+    return money(amount, this.#event);
   }
 
-  #total(text = 'Total') {
-    return h('div', { class: 'total' }, h('span', {}, text), h('strong', {}, this.#money(this.#cart.total)));
+  #total() {
+    const { total, fees } = this.#cart.costs;
+    return h('div', { class: 'total' }, h('span', {}, 'Total', fees.length ? h('small', {}, ' with all fees') : null), h('strong', {}, this.#money(total)));
+  }
+
+  /** fees are what of the total is none of the prices above. */
+  #fees() {
+    const { fees } = this.#cart.costs;
+    return fees.length === 0 ? [] : [h('ul', { class: 'lines fees' }, ...fees.map((f) => h('li', {}, h('span', { class: 'place' }, f.name), h('span', { class: 'price' }, this.#money(f.amount)))))];
   }
 
   #picking() {
     const cart = this.#cart;
     const parts = [head('Your seats')];
+    if (cart.size) parts.push(this.#total());
     if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, `Choose seats on the map or in the list. They are yours once you ${this.#event.holds ? 'hold' : 'have paid for'} them.`));
     if (!cart.picked.size && cart.mostParty > 0 && this.state.chart.size > 0) parts.push(this.#best());
     parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(i))));
@@ -124,7 +133,7 @@ export class Panel {
     const all = n === cart.size;
     const verb = this.#event.holds ? { does: 'Hold', busy: 'Holding' } : { does: 'Book', busy: 'Booking' };
     if (!this.#event.holds) parts.push(h('p', { class: 'hint' }, UNHELD));
-    parts.push(this.#total(), h('div', { class: 'actions' },
+    parts.push(...this.#fees(), h('div', { class: 'actions' },
       h('button', { 'data-key': 'hold', class: 'primary', disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
         cart.busy ? `${verb.busy}…` : all ? `${verb.does} ${n}` : `${verb.does} ${n} of ${cart.size}`),
       this.#button('Clear', 'clear', () => cart.clear(), 'plain')));
@@ -175,7 +184,7 @@ export class Panel {
     const left = this.state.areas.get(a.area) ?? 0;
     const step = (text, to, label) => h('button', { 'data-key': `${a.area}${text}`, 'aria-label': label, disabled: cart.busy || to < 0 || to > left, onclick: () => cart.setPlaces(a.area, to) }, text);
     return h('div', { class: 'area', id: `area-${a.area}` },
-      h('span', { class: 'place' }, a.name, h('small', {}, `${this.#money(cart.prices.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : 'full'}`)),
+      h('span', { class: 'place' }, a.name, h('small', {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : 'full'}`)),
       h('span', { class: 'stepper', role: 'group', 'aria-label': `Places in ${a.name}` },
         step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')));
   }
@@ -195,12 +204,12 @@ export class Panel {
     return [
       h('div', { class: 'hold' }, head(cart.unheld ? 'Booked, not held' : 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
       ...(cart.unheld ? [h('p', { class: 'hint' }, `${UNHELD} The clock says how long this order and its price stand.`)] : []),
-      this.#lines(), ...this.#hints(), this.#total(),
+      this.#total(), this.#lines(), ...this.#fees(), ...this.#hints(),
       h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
         h('label', {}, 'Test card',
           h('select', { 'data-key': 'card', disabled: cart.busy, onchange: (e) => { this.#card = e.target.value; } },
             ...CARDS.map(([number, what]) => h('option', { value: number, selected: number === this.#card }, `•••• ${number.slice(-4)} · ${what}`)))),
-        h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay', disabled: cart.busy }, `Pay ${this.#money(cart.total)}`))),
+        h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay', disabled: cart.busy }, `Pay ${this.#money(cart.costs.total)}`))),
       h('div', { class: 'actions' },
         this.#button('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),
         this.#button('Give back', 'back', () => cart.giveBack(), 'plain')),
@@ -210,9 +219,20 @@ export class Panel {
   #paying() {
     return [
       h('div', { class: 'hold' }, head('Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
-      this.#lines(), this.#total(),
+      this.#total(), this.#lines(), ...this.#fees(),
       h('p', { class: 'soft working' }, `We are waiting for your bank. ${this.#cart.unheld ? 'Should somebody else have been first, you are not charged' : 'Your seats stay yours while it answers'}; you may leave this page open or come back to it.`),
     ];
+  }
+
+  /** code is the QR code of a ticket, drawn once. What draws it is fetched only now. */
+  #code(text) {
+    if (!this.#codes.has(text)) {
+      const canvas = h('canvas', { class: 'qr', role: 'img', 'aria-label': 'QR code to show at the door' });
+      this.#codes.set(text, canvas);
+      import('./lean-qr.js').then(({ generate }) => generate(text).toCanvas(canvas, { on: [0, 0, 0, 255], off: [255, 255, 255, 255] }),
+        () => canvas.replaceWith(h('code', {}, text)));
+    }
+    return this.#codes.get(text);
   }
 
   #sold() {
@@ -222,6 +242,7 @@ export class Panel {
       t.area
         ? h('dl', {}, ...pair('Area', this.#event.areas.find((a) => a.area === t.area)?.name ?? t.area))
         : h('dl', {}, ...pair('Section', t.section), ...pair('Row', t.row), ...pair('Seat', t.label)),
+      t.qr ? this.#code(t.qr) : null,
       h('footer', {}, h('code', {}, t.id), h('span', { class: 'state' }, { valid: 'Valid', pending: 'Confirming payment…', void: 'Void' }[t.status] ?? t.status)));
     return [
       head('These are yours'),

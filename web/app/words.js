@@ -1,12 +1,14 @@
 // How things are said: money, times, and every problem code as a sentence.
 
 /**
- * money writes an amount of minor units in the shopper's own manner.
+ * money writes an amount of minor units in the shopper's own manner. How many of
+ * its digits stand after the point the server says: what a browser knows of a
+ * currency is how people round it.
  * @param {number} amount minor units
- * @param {string} currency ISO 4217
+ * @param {{currency: string, decimals?: number}} of as an event says
  */
-export function money(amount, currency) {
-  const f = new Intl.NumberFormat(undefined, { style: 'currency', currency });
+export function money(amount, { currency, decimals }) {
+  const f = new Intl.NumberFormat(undefined, { style: 'currency', currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   return f.format(amount / 10 ** f.resolvedOptions().maximumFractionDigits);
 }
 
