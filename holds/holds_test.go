@@ -206,8 +206,8 @@ func (h *house) counts(user string) int {
 // eventually polls for at most five seconds.
 func (h *house) eventually(what string, f func() bool) {
 	h.Helper()
-	for deadline := time.Now().Add(5 * time.Second); !f(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
+	for begun := time.Now(); !f(); time.Sleep(2 * time.Millisecond) {
+		if devtest.Late(begun, 5*time.Second) {
 			h.Fatalf("not within five seconds: %s", what)
 		}
 	}

@@ -313,10 +313,10 @@ func TestOfAClusterOnlyTheEventsOfADeadPartAreSilent(t *testing.T) {
 	if silent, all := store.Silent(t.Context(), names); len(silent) > 0 || all {
 		t.Fatalf("silent: %v %v", silent, all)
 	}
-	victim := c.cluster.Primary(t.Context(), seatmap.SeqKey(c.events[0].event))
+	victim := c.server(c.events[0])
 	dead := map[string]bool{}
 	for _, h := range c.events {
-		dead[h.event] = c.cluster.Primary(t.Context(), seatmap.SeqKey(h.event)) == victim
+		dead[h.event] = c.server(h) == victim
 	}
 	victim.Kill()
 	silent, all := store.Silent(t.Context(), names)

@@ -23,7 +23,7 @@ import (
 )
 
 // Patience is how long a page may take on a busy machine.
-const Patience = 30 * time.Second
+const Patience = time.Minute
 
 var browser struct {
 	once sync.Once

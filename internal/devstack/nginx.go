@@ -21,7 +21,16 @@ type Nginx struct {
 // answers. http is what its configuration says inside http{}, given the address
 // of the loopback it is to listen on. It returns ErrMissing when nginx is not
 // installed.
-func (h *Home) Nginx(ctx context.Context, name string, http func(listen string) string) (*Nginx, error) {
+func (h *Home) Nginx(ctx context.Context, name string, http func(listen string) string) (n *Nginx, err error) {
+	err = onFreePorts(func() error {
+		n, err = h.nginxOnce(ctx, name, http)
+		return err
+	})
+	return n, err
+}
+
+// nginxOnce is Nginx with one try to have its port.
+func (h *Home) nginxOnce(ctx context.Context, name string, http func(listen string) string) (*Nginx, error) {
 	nginx, err := nginxProgram()
 	if err != nil {
 		return nil, err

@@ -151,7 +151,11 @@ func (p *process) death() error {
 		text = []byte(err.Error())
 	}
 	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return fmt.Errorf("devstack: %s ended (%s):\n%s", p.name, how, strings.Join(lines[max(0, len(lines)-15):], "\n"))
+	err = fmt.Errorf("devstack: %s ended (%s):\n%s", p.name, how, strings.Join(lines[max(0, len(lines)-15):], "\n"))
+	if strings.Contains(string(text), "Address already in use") {
+		err = fmt.Errorf("%w: %w", err, errPortTaken)
+	}
+	return err
 }
 
 // evict ends what lingers of an earlier server in the folder: its parent is dead,

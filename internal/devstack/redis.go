@@ -46,7 +46,16 @@ type Redis struct {
 // Redis starts a redis-server in the home and returns when it answers; a replica
 // may still be copying then. It returns ErrMissing when a program that the
 // options need is not installed.
-func (h *Home) Redis(ctx context.Context, o RedisOptions) (*Redis, error) {
+func (h *Home) Redis(ctx context.Context, o RedisOptions) (r *Redis, err error) {
+	err = onFreePorts(func() error {
+		r, err = h.redisOnce(ctx, o)
+		return err
+	})
+	return r, err
+}
+
+// redisOnce is Redis with one try to have its port.
+func (h *Home) redisOnce(ctx context.Context, o RedisOptions) (*Redis, error) {
 	if o.Name == "" {
 		o.Name = "redis"
 	}
@@ -142,19 +151,6 @@ func (r *Redis) settings(data string, o RedisOptions, port int) ([]string, error
 		args = append(args, "--replicaof", host, port)
 	}
 	return append(args, o.Settings...), nil
-}
-
-// freePort is one that was free a moment ago.
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("devstack: find a port: %w", err)
-	}
-	port := l.Addr().(*net.TCPAddr).Port
-	if err := l.Close(); err != nil {
-		return 0, fmt.Errorf("devstack: find a port: %w", err)
-	}
-	return port, nil
 }
 
 func (r *Redis) ping(ctx context.Context) error {

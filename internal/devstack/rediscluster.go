@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,7 +15,8 @@ import (
 )
 
 // RedisCluster is a running private Redis Cluster on the loopback: three
-// primaries that share the slots, each with a replica.
+// primaries that share the slots, each with a replica. Which is which does not
+// change but by Elect: a server that a busy machine keeps silent is waited for.
 type RedisCluster struct {
 	servers []*Redis // primaries first, then the replica of each
 }
@@ -22,14 +24,14 @@ type RedisCluster struct {
 const (
 	clusterPrimaries = 3
 	clusterSlots     = 16384
-	// clusterTimeout is how long a server must be silent until its replica takes
-	// its place: a busy machine keeps one silent for a second.
-	clusterTimeout = 2 * time.Second
+	// How long a server must be silent until its replica takes its place: while
+	// they elect, and at all other times.
+	clusterHasty, clusterCalm = 2 * time.Second, time.Hour
 )
 
 // RedisCluster starts six redis-servers of that name in the home, makes them a
-// cluster, and returns when it serves every slot and every replica has copied
-// its primary. Names are as short as those of RedisOptions.
+// cluster, and returns when every server knows who serves each slot and every
+// replica has copied its primary. Names are as short as those of RedisOptions.
 func (h *Home) RedisCluster(ctx context.Context, name string) (_ *RedisCluster, err error) {
 	c := &RedisCluster{}
 	defer func() {
@@ -39,24 +41,41 @@ func (h *Home) RedisCluster(ctx context.Context, name string) (_ *RedisCluster, 
 	}()
 	var buses []int
 	for k := range 2 * clusterPrimaries {
-		bus, err := freePort()
+		bus, err := c.join(ctx, h, name+strconv.Itoa(k))
 		if err != nil {
 			return nil, err
 		}
-		r, err := h.Redis(ctx, RedisOptions{Name: name + strconv.Itoa(k), TCP: true, Settings: []string{
-			"--cluster-enabled", "yes", "--cluster-config-file", "nodes-" + strconv.FormatInt(time.Now().UnixNano(), 36), "--cluster-port", strconv.Itoa(bus),
-			"--cluster-node-timeout", strconv.FormatInt(clusterTimeout.Milliseconds(), 10), "--repl-ping-replica-period", "1",
-			"--cluster-require-full-coverage", "no", // one primary's death is not the others'
-		}})
-		if err != nil {
-			return nil, err
-		}
-		c.servers, buses = append(c.servers, r), append(buses, bus)
+		buses = append(buses, bus)
 	}
 	if err := c.meet(ctx, buses); err != nil {
 		return nil, fmt.Errorf("devstack: redis cluster: %w", err)
 	}
+	if err := c.calm(ctx); err != nil {
+		return nil, fmt.Errorf("devstack: redis cluster: %w", err)
+	}
 	return c, nil
+}
+
+// join starts one more server and returns the port where the others of a
+// cluster talk to it.
+func (c *RedisCluster) join(ctx context.Context, h *Home, name string) (bus int, err error) {
+	var r *Redis
+	err = onFreePorts(func() error {
+		if bus, err = freePort(); err != nil {
+			return err
+		}
+		r, err = h.redisOnce(ctx, RedisOptions{Name: name, TCP: true, Settings: []string{
+			"--cluster-enabled", "yes", "--cluster-config-file", "nodes-" + strconv.FormatInt(time.Now().UnixNano(), 36), "--cluster-port", strconv.Itoa(bus),
+			"--cluster-node-timeout", millis(clusterHasty), "--repl-ping-replica-period", "1",
+			"--cluster-replica-validity-factor", "0", // however long nobody was elected, a replica may be
+			"--cluster-require-full-coverage", "no", // one primary's death is not the others'
+		}})
+		return err
+	})
+	if err == nil {
+		c.servers = append(c.servers, r)
+	}
+	return bus, err
 }
 
 // meet makes the servers know each other, shares out the slots, and waits until
@@ -93,22 +112,72 @@ func (c *RedisCluster) meet(ctx context.Context, buses []int) error {
 		}
 	}
 	for _, r := range c.servers {
-		if err := r.process.answers(ctx, r.settled); err != nil {
+		if err := r.process.answers(ctx, r.whole); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// settled is nil once a server sees the whole cluster and, when it is a
-// replica, has copied its primary.
-func (r *Redis) settled(ctx context.Context) error {
-	return r.ask(ctx, func(client *redis.Client) error {
-		info, err := client.ClusterInfo(ctx).Result()
+// Elect has replicas take the place of the primaries that were killed, and
+// returns when every server that lives knows who serves each slot.
+func (c *RedisCluster) Elect(ctx context.Context) error {
+	if err := c.patient(ctx, clusterHasty); err != nil {
+		return fmt.Errorf("devstack: elect: %w", err)
+	}
+	if err := c.calm(ctx); err != nil {
+		return fmt.Errorf("devstack: elect: %w", err)
+	}
+	return nil
+}
+
+// calm waits until the cluster is whole, and has it stay as it is. That is looked
+// at twice: an election may have begun before everybody was calm.
+func (c *RedisCluster) calm(ctx context.Context) error {
+	for range 2 {
+		for _, r := range c.living() {
+			err := r.process.answers(ctx, func(ctx context.Context) error { return c.settled(ctx, r) })
+			if err != nil {
+				return err
+			}
+		}
+		if err := c.patient(ctx, clusterCalm); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// patient says how long a server must be silent to be taken for dead.
+func (c *RedisCluster) patient(ctx context.Context, timeout time.Duration) error {
+	for _, r := range c.living() {
+		err := r.process.answers(ctx, func(ctx context.Context) error {
+			return r.ask(ctx, func(client *redis.Client) error {
+				return client.ConfigSet(ctx, "cluster-node-timeout", millis(timeout)).Err()
+			})
+		})
 		if err != nil {
 			return err
 		}
-		nodes, err := client.ClusterNodes(ctx).Result()
+	}
+	return nil
+}
+
+// living are the servers that were not killed.
+func (c *RedisCluster) living() (all []*Redis) {
+	for _, r := range c.servers {
+		if !r.process.ended() {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// settled is nil once a server knows a living one that serves each slot, hears
+// from it, and, when it is a replica, has copied its primary.
+func (c *RedisCluster) settled(ctx context.Context, r *Redis) error {
+	return r.ask(ctx, func(client *redis.Client) error {
+		info, err := client.ClusterInfo(ctx).Result()
 		if err != nil {
 			return err
 		}
@@ -116,13 +185,57 @@ func (r *Redis) settled(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		nodes, err := client.ClusterNodes(ctx).Result()
 		switch {
-		case !strings.Contains(info, "cluster_state:ok") || strings.Count(nodes, " slave ")+strings.Count(nodes, ",slave ") < clusterPrimaries:
-			return errors.New("the cluster is not whole")
+		case err != nil:
+			return err
+		case !strings.Contains(info, "cluster_state:ok"):
+			return errors.New("the cluster is down")
+		case c.served(nodes) < clusterSlots:
+			return fmt.Errorf("not every slot is served:\n%s", nodes)
 		case strings.Contains(link, "role:slave") && !strings.Contains(link, "master_link_status:up"):
 			return errors.New("the replica has not copied its primary")
 		}
 		return nil
+	})
+}
+
+// served counts the slots that living servers serve, as the lines of CLUSTER
+// NODES have it: id, address, flags, five fields more, and then ranges of slots.
+func (c *RedisCluster) served(nodes string) (slots int) {
+	for line := range strings.Lines(nodes) {
+		f := strings.Fields(line)
+		if len(f) < 9 || strings.Contains(f[2], "fail") || !c.lives(f[1]) {
+			continue
+		}
+		for _, some := range f[8:] {
+			first, last, isRange := strings.Cut(some, "-")
+			from, err := strconv.Atoi(first)
+			to := from
+			if isRange && err == nil {
+				to, err = strconv.Atoi(last)
+			}
+			if err == nil { // others are on their way from one to the other
+				slots += to - from + 1
+			}
+		}
+	}
+	return slots
+}
+
+// lives says whether the server at host:port@bus was not killed.
+func (c *RedisCluster) lives(address string) bool {
+	return slices.ContainsFunc(c.living(), func(r *Redis) bool { return strings.HasPrefix(address, r.addr+"@") })
+}
+
+// whole is nil once a server knows all the others and who is whose replica.
+func (r *Redis) whole(ctx context.Context) error {
+	return r.ask(ctx, func(client *redis.Client) error {
+		nodes, err := client.ClusterNodes(ctx).Result()
+		if err == nil && strings.Count(nodes, "slave ") < clusterPrimaries {
+			err = errors.New("the cluster is not whole")
+		}
+		return err
 	})
 }
 
@@ -148,30 +261,41 @@ func (c *RedisCluster) URL() string {
 // Servers are all servers, those that were killed too.
 func (c *RedisCluster) Servers() []*Redis { return c.servers }
 
-// Primary is the server that serves a key now, as those see it that live; nil
-// while none does.
-func (c *RedisCluster) Primary(ctx context.Context, key string) *Redis {
-	for _, r := range c.servers {
-		if r.process.ended() {
-			continue
+// Primary returns the server that serves a key, as those see it that live. It
+// waits until one does: between a kill and the end of Elect none may.
+func (c *RedisCluster) Primary(ctx context.Context, key string) (*Redis, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		for _, r := range c.living() {
+			if r.serves(ctx, key) {
+				return r, nil
+			}
 		}
-		var serves bool
-		_ = r.ask(ctx, func(client *redis.Client) error { // one that cannot tell does not serve
-			err := client.Get(ctx, key).Err()
-			role, roleErr := client.Do(ctx, "ROLE").Slice()
-			serves = (err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE")) &&
-				roleErr == nil && len(role) > 0 && role[0] == "master"
-			return nil
-		})
-		if serves {
-			return r
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("devstack: no server of the cluster serves %s: %w", key, context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
 		}
 	}
-	return nil
+}
+
+// serves says whether a server is the one a key is written to.
+func (r *Redis) serves(ctx context.Context, key string) (is bool) {
+	_ = r.ask(ctx, func(client *redis.Client) error { // one that cannot tell does not serve
+		err := client.Get(ctx, key).Err()
+		role, roleErr := client.Do(ctx, "ROLE").Slice()
+		is = (err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE")) &&
+			roleErr == nil && len(role) > 0 && role[0] == "master"
+		return nil
+	})
+	return is
 }
 
 // Stop stops every server, all at once.
 func (c *RedisCluster) Stop() error { return stopAll(c.servers) }
+
+func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
 func stopAll(servers []*Redis) error {
 	errs := make([]error, len(servers))

@@ -10,12 +10,14 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // RedisSentinel is a running private Redis with a replica, and three sentinels
-// that promote it when the primary dies.
+// that promote it when the primary is killed and they are told to: one that a
+// busy machine keeps silent is waited for.
 type RedisSentinel struct {
 	Primary, Replica *Redis // as they were started
 	sentinels        []*Redis
@@ -23,6 +25,10 @@ type RedisSentinel struct {
 
 // sentinelMaster is what the sentinels call the primary.
 const sentinelMaster = "seatcast"
+
+// How long a server must be silent until the sentinels take it for dead: while
+// they elect, and before.
+const sentinelHasty, sentinelCalm = 2 * time.Second, time.Hour
 
 // RedisSentinel starts a primary, its replica and three sentinels, of that
 // name, and returns when each sentinel knows all the others. Names are as short
@@ -41,7 +47,11 @@ func (h *Home) RedisSentinel(ctx context.Context, name string) (_ *RedisSentinel
 		return nil, err
 	}
 	for k := range 3 {
-		r, err := h.sentinel(ctx, name+"s"+strconv.Itoa(k), s.Primary.Addr())
+		var r *Redis
+		err = onFreePorts(func() error {
+			r, err = h.sentinel(ctx, name+"s"+strconv.Itoa(k), s.Primary.Addr())
+			return err
+		})
 		if err != nil {
 			return nil, err
 		}
@@ -77,8 +87,8 @@ func (h *Home) sentinel(ctx context.Context, name, primary string) (*Redis, erro
 	r := &Redis{socket: filepath.Join(h.sockets, name+".sock"), addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 	config := filepath.Join(data, "sentinel.conf")
 	text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %q\nunixsocket %q\nunixsocketperm 700\nsentinel monitor %s %s %s 2\n"+
-		"sentinel down-after-milliseconds %s 2000\nsentinel failover-timeout %s 6000\n",
-		port, data, r.socket, sentinelMaster, host, of, sentinelMaster, sentinelMaster)
+		"sentinel down-after-milliseconds %s %s\nsentinel failover-timeout %s 6000\n",
+		port, data, r.socket, sentinelMaster, host, of, sentinelMaster, millis(sentinelCalm), sentinelMaster)
 	if err := errors.Join(os.WriteFile(config, []byte(text), 0o600), os.Chown(config, h.account.uid, h.account.gid)); err != nil {
 		return nil, fmt.Errorf("devstack: %w", err)
 	}
@@ -102,6 +112,39 @@ func (r *Redis) knows(ctx context.Context) error {
 		}
 		if err == nil && !strings.Contains(info, "slaves=1,sentinels=3") {
 			err = errors.New("not all sentinels are known")
+		}
+		return err
+	})
+}
+
+// FailOver kills the primary and returns when the sentinels have made its replica
+// one and tell so.
+func (s *RedisSentinel) FailOver(ctx context.Context) error {
+	s.Primary.Kill()
+	for _, r := range s.sentinels {
+		err := r.process.answers(ctx, func(ctx context.Context) error {
+			return r.ask(ctx, func(client *redis.Client) error {
+				return client.Do(ctx, "SENTINEL", "SET", sentinelMaster, "down-after-milliseconds", millis(sentinelHasty)).Err()
+			})
+		})
+		if err != nil {
+			return fmt.Errorf("devstack: fail over: %w", err)
+		}
+	}
+	for _, r := range s.sentinels {
+		if err := r.process.answers(ctx, func(ctx context.Context) error { return r.follows(ctx, s.Replica.addr) }); err != nil {
+			return fmt.Errorf("devstack: fail over: %w", err)
+		}
+	}
+	return nil
+}
+
+// follows is nil once a sentinel tells that the primary is at that address.
+func (r *Redis) follows(ctx context.Context, primary string) error {
+	return r.ask(ctx, func(client *redis.Client) error {
+		at, err := client.Do(ctx, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", sentinelMaster).StringSlice()
+		if err == nil && (len(at) != 2 || net.JoinHostPort(at[0], at[1]) != primary) {
+			err = fmt.Errorf("the primary is told to be at %v", at)
 		}
 		return err
 	})
