@@ -56,8 +56,7 @@ func (o *Office) postHold(c echo.Context) error {
 	if key == "" {
 		key = rand.Text()
 	}
-	r.Token = o.api.token("office\n"+operator, sale.Event, key) // no account's own: it holds a control character
-	b, fresh, err := o.take(c.Request().Context(), sale, r)
+	b, fresh, err := o.take(c.Request().Context(), sale, r, operator, key)
 	if err != nil {
 		return err
 	}

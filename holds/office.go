@@ -1,6 +1,7 @@
 package holds
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -100,10 +101,24 @@ func span(text string, least, most time.Duration) (time.Duration, error) {
 	return d, nil
 }
 
+// officeTries is how often the same request may have come to nothing and still
+// hold its seats.
+const officeTries = 20
+
 // take holds what is asked for and writes it into the books. When that fails
-// the seats are given back, and the same request may be sent again.
-func (o *Office) take(ctx context.Context, sale *seatmap.Sale, r TakeRequest) (seatmap.Basket, bool, error) {
-	b, fresh, err := o.api.store.take(ctx, r)
+// the seats are given back, and the same request may be sent again: its basket is
+// over, and in no book, so another token is its next try.
+func (o *Office) take(ctx context.Context, sale *seatmap.Sale, r TakeRequest, operator, key string) (b seatmap.Basket, fresh bool, err error) {
+	for try := range officeTries {
+		r.Token = o.token(sale.Event, operator, key, try)
+		if b, fresh, err = o.api.store.take(ctx, r); !errors.Is(err, seatmap.ErrHoldExpired) {
+			break
+		}
+		if _, booked := o.books.Booked(ctx, r.Event, r.Token); !errors.Is(booked, seatmap.ErrNoBasket) {
+			err = cmp.Or(booked, err)
+			break
+		}
+	}
 	if errors.Is(err, seatmap.ErrNotYours) { // the token is this operator's: it was for another account
 		err = ErrReused
 	}
@@ -117,4 +132,13 @@ func (o *Office) take(ctx context.Context, sale *seatmap.Sale, r TakeRequest) (s
 		return b, false, problem(sale, err)
 	}
 	return b, fresh, nil
+}
+
+// token is no account's own: it is derived from a control character.
+func (o *Office) token(event, operator, key string, try int) string {
+	who := "office\n" + operator
+	if try > 0 {
+		who += fmt.Sprint("\n", try)
+	}
+	return o.api.token(who, event, key)
 }

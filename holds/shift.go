@@ -25,6 +25,8 @@ var ErrOtherShift = errors.New("holds: the operation extends by another time")
 type Keeper interface {
 	// Keep writes a booking for a basket, unless it has one.
 	Keep(ctx context.Context, sale *seatmap.Sale, b seatmap.Basket) error
+	// Booked returns the booking of a token, or seatmap.ErrNoBasket.
+	Booked(ctx context.Context, event, token string) (seatmap.Basket, error)
 	// Open returns the tokens of the bookings of an event that are held or
 	// being paid.
 	Open(ctx context.Context, event string) ([]string, error)

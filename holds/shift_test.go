@@ -2,9 +2,12 @@ package holds_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +16,7 @@ import (
 
 	"seatcast/holds"
 	"seatcast/seatmap"
+	"seatcast/web"
 )
 
 // books remember what they are told, and fail when told to.
@@ -32,6 +36,17 @@ func (b *books) Keep(_ context.Context, _ *seatmap.Sale, basket seatmap.Basket) 
 	}
 	b.kept = append(b.kept, basket)
 	return nil
+}
+
+func (b *books) Booked(_ context.Context, _, token string) (seatmap.Basket, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, one := range b.kept {
+		if one.Token == token {
+			return one, nil
+		}
+	}
+	return seatmap.Basket{}, seatmap.ErrNoBasket
 }
 
 func (b *books) Open(context.Context, string) ([]string, error) { return b.open, nil }
@@ -258,4 +273,36 @@ func TestHoldsMayChangeWhileAllAreExtended(t *testing.T) {
 			t.Errorf("n%d: its key ends %v, it %v", n, h.ends(b.Seats[0]), b.Until)
 		}
 	}
+}
+
+func TestAHoldOfTheBoxOfficeThatWasNotWrittenDownMayBeAskedForAgain(t *testing.T) {
+	s := newShop(t, onStore)
+	b := &books{failing: seatmap.ErrUnavailable}
+	e := web.New(web.Options{Log: quiet})
+	holds.NewOffice(s.api, b).MountAdmin(e.Group("/v1/admin", web.AsOperator("boss")))
+	ask := func(status int) (booking string) {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodPost, "/v1/admin/events/"+s.event+"/hold", strings.NewReader(`{"ticketIds":["n-a-1"],"for":"1h","reason":"press"}`))
+		r.Header.Set("Idempotency-Key", "k")
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, r)
+		var told struct{ BookingID string }
+		if err := json.Unmarshal(w.Body.Bytes(), &told); err != nil || w.Code != status {
+			t.Fatalf("%d %s, want %d", w.Code, w.Body, status)
+		}
+		return told.BookingID
+	}
+	ask(http.StatusServiceUnavailable)
+	ask(http.StatusServiceUnavailable)
+	if holder := s.holder(1); holder != "" {
+		t.Errorf("%s holds what is in no book", holder)
+	}
+	b.failing = nil
+	first := ask(http.StatusCreated)
+	if again := ask(http.StatusOK); again != first {
+		t.Errorf("the same request is %s, and then %s", first, again)
+	}
+	_, token, _ := seatmap.ParseBookingID(first)
+	s.must(s.store.Release(t.Context(), s.event, token, "boss"))
+	ask(http.StatusConflict) // what was held and given back is not held anew
 }
