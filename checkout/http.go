@@ -24,6 +24,7 @@ func (d *Desk) Mount(g *echo.Group) {
 	g.DELETE("/bookings/:booking", d.deleteBooking)
 	g.POST("/bookings/:booking/payment", d.postPayment)
 	g.PUT("/bookings/:booking/confirm", d.putConfirm)
+	g.GET("/payments/config", d.getPaymentConfig)
 	g.POST("/payments/webhook/:provider", d.postWebhook)
 }
 
@@ -114,6 +115,20 @@ func (d *Desk) putConfirm(c echo.Context) error {
 		return d.problem(c, err)
 	}
 	return private(c, http.StatusOK, a)
+}
+
+// getPaymentConfig tells a page who takes new payments, and what it needs for
+// that. It is the same for everybody and has no secret in it.
+func (d *Desk) getPaymentConfig(c echo.Context) error {
+	answer := struct {
+		Provider string `json:"provider"`
+		Page
+	}{Provider: d.pays.Name()}
+	if p, tells := d.pays.(interface{ Page() Page }); tells {
+		answer.Page = p.Page()
+	}
+	c.Response().Header().Set("Cache-Control", "public, max-age=60")
+	return c.JSON(http.StatusOK, answer)
 }
 
 // postWebhook answers 2xx only when the notice has had its effect, or never

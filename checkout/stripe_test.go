@@ -2,7 +2,10 @@ package checkout_test
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -82,6 +85,19 @@ func (b *bank) balanced() checkout.Report {
 		b.t.Errorf("Stripe took %d, the books say %d", taken, r.Money)
 	}
 	return r
+}
+
+func TestAPageIsToldWhoTakesPaymentsAndNoSecret(t *testing.T) {
+	for provider, h := range map[string]*house{"stripe": stripeHouse(t).house, "sandbox": setup(t)} {
+		resp, err := http.Get(h.url + "/payments/config")
+		must(t, err)
+		body, err := io.ReadAll(resp.Body)
+		must(t, errors.Join(err, resp.Body.Close()))
+		if resp.StatusCode != http.StatusOK || !strings.Contains(string(body), `"provider":"`+provider+`"`) ||
+			strings.Contains(string(body), "sk_") || strings.Contains(string(body), "whsec") {
+			t.Errorf("%s: %s %s", provider, resp.Status, body)
+		}
+	}
 }
 
 // Whatever the order of Stripe's events, and however often each comes, the sale

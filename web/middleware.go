@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -117,26 +119,45 @@ func maskedURI(u *url.URL) string {
 const contentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; font-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// ours are the headers of every answer, which share their values: who adds to one
-// of them gets a slice of his own.
-var ours = []struct {
+// policyWith is the policy of a page that also loads from other sites.
+func policyWith(sources map[string]string) string {
+	policy := strings.Split(contentPolicy, "; ")
+	for _, directive := range slices.Sorted(maps.Keys(sources)) {
+		at := slices.IndexFunc(policy, func(one string) bool { return strings.HasPrefix(one, directive+" ") })
+		if at < 0 {
+			policy = append(policy, directive+" "+sources[directive])
+			continue
+		}
+		policy[at] += " " + sources[directive]
+	}
+	return strings.Join(policy, "; ")
+}
+
+// header is one of every answer, which share its value: who adds to it gets a
+// slice of his own.
+type header struct {
 	name  string // as net/http spells it
 	value []string
-}{
-	{"Content-Security-Policy", []string{contentPolicy}},
+}
+
+// ours are those that are the same everywhere.
+var ours = []header{
 	{"X-Content-Type-Options", []string{"nosniff"}},
 	{"X-Frame-Options", []string{"DENY"}},
 	{"Referrer-Policy", []string{"no-referrer"}},
 	{"Cross-Origin-Opener-Policy", []string{"same-origin"}},
 }
 
-func securityHeaders(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		h := c.Response().Header()
-		for _, o := range ours {
-			h[o.name] = o.value
+func securityHeaders(sources map[string]string) echo.MiddlewareFunc {
+	all := append([]header{{"Content-Security-Policy", []string{policyWith(sources)}}}, ours...)
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			h := c.Response().Header()
+			for _, o := range all {
+				h[o.name] = o.value
+			}
+			return next(c)
 		}
-		return next(c)
 	}
 }
 

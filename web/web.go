@@ -34,6 +34,10 @@ const (
 type Options struct {
 	Log    *slog.Logger     // nil: slog.Default()
 	Bodies map[string]int64 // routes whose bodies may have more bytes than BodyLimit, and how many
+
+	// Sources are other sites a page may load from, by directive of its
+	// Content-Security-Policy.
+	Sources map[string]string
 }
 
 // New returns an echo that answers every error as a Problem, carries a request
@@ -56,6 +60,6 @@ func New(o Options) *echo.Echo {
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10
 	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	e.Use(requestID, accessLog(log), securityHeaders, recoverPanic, limitBody(o.Bodies))
+	e.Use(requestID, accessLog(log), securityHeaders(o.Sources), recoverPanic, limitBody(o.Bodies))
 	return e
 }

@@ -180,6 +180,23 @@ func TestRequestIDIsKeptWhenPlainAndMadeOtherwise(t *testing.T) {
 	}
 }
 
+func TestAPageMayLoadFromOtherSitesOnlyWhenTheyAreNamed(t *testing.T) {
+	for _, sources := range []map[string]string{nil, {"script-src": "https://js.example", "frame-src": "https://f.example"}} {
+		e := web.New(web.Options{Sources: sources})
+		w := httptest.NewRecorder()
+		e.ServeHTTP(w, httptest.NewRequest("GET", "/", nil))
+		policy := w.Header().Get("Content-Security-Policy")
+		for _, part := range []string{"script-src 'self' https://js.example;", "; frame-src https://f.example"} {
+			if strings.Contains(policy, part) != (sources != nil) {
+				t.Errorf("with %v the policy is %s", sources, policy)
+			}
+		}
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Count(policy, "script-src") != 1 {
+			t.Errorf("the policy is %s", policy)
+		}
+	}
+}
+
 func TestEveryAnswerCarriesSecurityHeaders(t *testing.T) {
 	url, _ := server(t, func(e *echo.Echo) {})
 	res, body := do(t, "GET", url+"/nowhere", "")

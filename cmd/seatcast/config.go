@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"path"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/caarlos0/env/v11"
 
+	"seatcast/checkout/stripe"
 	"seatcast/checkout/tickets"
 	"seatcast/holds"
 	"seatcast/web"
@@ -41,6 +43,14 @@ type Config struct {
 	Sandbox           bool   `env:"SANDBOX" envDefault:"false" help:"offer the built-in payment provider that moves no money"`
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
 	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them: an api node, such as http://10.0.0.5:8080 (default: this process, when it is one)"`
+
+	StripeSecretKey      string   `env:"STRIPE_SECRET_KEY" secret:"yes" help:"take payments through Stripe: its secret key, sk_… or a restricted one, rk_…; Stripe then takes every new payment, and the sandbox finishes its own"`
+	StripeWebhookSecrets []string `env:"STRIPE_WEBHOOK_SECRETS" secret:"yes" help:"what Stripe signs its webhooks with, whsec_…; two while one is replaced (required with SEATCAST_STRIPE_SECRET_KEY)"`
+	StripePublishableKey string   `env:"STRIPE_PUBLISHABLE_KEY" help:"pk_…: the page asks for cards with Stripe's own element, and may load its script"`
+	StripeMethods        []string `env:"STRIPE_METHODS" envDefault:"card" help:"payment method types of Stripe to offer"`
+	StripeAtOnce         string   `env:"STRIPE_AT_ONCE" envDefault:"exclude" help:"of these, what can only be captured at once, such as ideal: exclude leaves it out, refund offers it and gives the money back when the seats are gone"`
+	StripeReturnURL      string   `env:"STRIPE_RETURN_URL" help:"where a means of payment that leads to another site comes back to; those that do are refused without it"`
+	StripeAPI            string   `env:"STRIPE_API" secret:"url" help:"another address of Stripe's API, such as a stripe-mock's"`
 
 	Gate string `env:"GATE" envDefault:"on" help:"on: a request for a seat of a hot event that is known to be taken is refused from memory; off: Redis is asked for every request"`
 
@@ -153,9 +163,10 @@ func (c Config) faults() (fs faults) {
 }
 
 func (c Config) checkPayments(fs *faults) {
+	c.checkStripe(fs)
 	switch {
-	case !c.Sandbox && (c.has("api") || c.has("worker")):
-		fs.add("SANDBOX", "must be true: this version has no other payment provider (a process with the hub role alone needs none)")
+	case !c.Sandbox && c.StripeSecretKey == "" && (c.has("api") || c.has("worker")):
+		fs.add("SANDBOX", "must be true, or %sSTRIPE_SECRET_KEY set: nothing takes payments (a process with the hub role alone needs none)", envPrefix)
 	case c.Sandbox && len(c.SandboxSecret) < 16:
 		fs.add("SANDBOX_SECRET", "needs at least 16 characters")
 	}
@@ -165,6 +176,47 @@ func (c Config) checkPayments(fs *faults) {
 	case c.Sandbox && c.has("worker") && !c.has("api"):
 		fs.add("SANDBOX_WEBHOOK_URL", "is required of a worker that is no api: name an api node, such as http://10.0.0.5:8080")
 	}
+}
+
+// checkStripe looks at the keys hardest: a secret one in the wrong place would
+// be told to everybody, and one for tests beside one for money sells for nothing.
+func (c Config) checkStripe(fs *faults) {
+	secret, public := c.StripeSecretKey, c.StripePublishableKey
+	if secret == "" {
+		if public != "" || len(c.StripeWebhookSecrets) > 0 {
+			fs.add("STRIPE_SECRET_KEY", "is required with what else is set of Stripe")
+		}
+		return
+	}
+	if !strings.HasPrefix(secret, "sk_") && !strings.HasPrefix(secret, "rk_") {
+		fs.add("STRIPE_SECRET_KEY", "is no secret key: those begin with sk_ or rk_")
+	}
+	switch {
+	case public == "":
+	case !strings.HasPrefix(public, "pk_"):
+		fs.add("STRIPE_PUBLISHABLE_KEY", "is no publishable key: those begin with pk_, and it is told to everybody")
+	case strings.HasPrefix(public, "pk_test_") != strings.HasPrefix(secret[min(1, len(secret)):], "k_test_"):
+		fs.add("STRIPE_PUBLISHABLE_KEY", "and %sSTRIPE_SECRET_KEY are not both for tests or both for money", envPrefix)
+	}
+	if len(c.StripeWebhookSecrets) == 0 || slices.Contains(c.StripeWebhookSecrets, "") {
+		fs.add("STRIPE_WEBHOOK_SECRETS", "needs the secret of the webhook, or several with commas between")
+	}
+	if c.StripeAtOnce != "exclude" && c.StripeAtOnce != "refund" {
+		fs.add("STRIPE_AT_ONCE", "%q is neither exclude nor refund", c.StripeAtOnce)
+	}
+	for knob, url := range map[string]string{"STRIPE_API": c.StripeAPI, "STRIPE_RETURN_URL": c.StripeReturnURL} {
+		if url != "" {
+			fs.check(knob, url, "http", "https")
+		}
+	}
+	if _, err := stripe.New(c.stripe(nil)); err != nil && len(c.StripeWebhookSecrets) > 0 {
+		fs.add("STRIPE_METHODS", "cannot be used: %s", strings.TrimPrefix(err.Error(), "stripe: "))
+	}
+}
+
+func (c Config) stripe(log *slog.Logger) stripe.Options {
+	return stripe.Options{SecretKey: c.StripeSecretKey, WebhookSecrets: c.StripeWebhookSecrets, PublishableKey: c.StripePublishableKey,
+		API: c.StripeAPI, Methods: c.StripeMethods, AtOnce: c.StripeAtOnce == "refund", ReturnURL: c.StripeReturnURL, Log: log}
 }
 
 func (c Config) checkProcess(fs *faults) {
@@ -288,6 +340,9 @@ const masked = "xxxxx"
 func show(secret string, value any) string {
 	switch v := value.(type) {
 	case []string:
+		if secret != "" && len(v) > 0 {
+			return masked
+		}
 		return strings.Join(v, ",")
 	case string:
 		switch {

@@ -71,6 +71,12 @@ func TestServeTellsEveryFaultOfTheEnvironmentByName(t *testing.T) {
 		},
 		"TwoWaysToSignIn":    {map[string]string{"SESSION_JWKS_URL": "https://login.example/keys"}, []string{"SESSION_KEY is set beside SEATCAST_SESSION_JWKS_URL"}},
 		"SandboxWorkerAlone": {map[string]string{"ROLES": "worker", "SANDBOX_WEBHOOK_URL": "-"}, []string{"SANDBOX_WEBHOOK_URL is required"}},
+		"StripeSwapped": {map[string]string{"STRIPE_SECRET_KEY": "pk_live_1", "STRIPE_PUBLISHABLE_KEY": "sk_live_1", "STRIPE_AT_ONCE": "perhaps", "STRIPE_API": "ftp://h"},
+			[]string{"STRIPE_SECRET_KEY is no secret key", "STRIPE_PUBLISHABLE_KEY is no publishable", "STRIPE_WEBHOOK_SECRETS needs", "STRIPE_AT_ONCE", "STRIPE_API is no"}},
+		"StripeMixed": {map[string]string{"STRIPE_SECRET_KEY": "rk_test_1", "STRIPE_PUBLISHABLE_KEY": "pk_live_1", "STRIPE_WEBHOOK_SECRETS": "whsec_1"},
+			[]string{"STRIPE_PUBLISHABLE_KEY and SEATCAST_STRIPE_SECRET_KEY are not both"}},
+		"StripeHalf":         {map[string]string{"STRIPE_PUBLISHABLE_KEY": "pk_live_1"}, []string{"STRIPE_SECRET_KEY is required"}},
+		"StripeNothing":      {map[string]string{"STRIPE_SECRET_KEY": "sk_live_1", "STRIPE_WEBHOOK_SECRETS": "whsec_1", "STRIPE_METHODS": "ideal"}, []string{"STRIPE_METHODS cannot be used"}},
 		"SandboxSecretShort": {map[string]string{"SANDBOX_SECRET": "short"}, []string{"SANDBOX_SECRET needs at least 16"}},
 		"Parameters": {
 			map[string]string{"POSTGRES_URL": "postgres://h/db?sslmode=perhaps", "REDIS_URL": "redis://h/zero", "DRAIN": "-1s", "HUB_SESSIONS": "-2"},
@@ -137,7 +143,9 @@ func TestAHubAloneNeedsNoPaymentProvider(t *testing.T) {
 // The secrets above all have "secret" in them, and are in no URL that leads
 // anywhere: what fails to connect must not tell them either.
 func TestNoSecretIsEverTold(t *testing.T) {
-	settings(t, good())
+	all := good()
+	all["STRIPE_SECRET_KEY"], all["STRIPE_WEBHOOK_SECRETS"] = "sk_test_secret", "whsec_secret1,whsec_secret2"
+	settings(t, all)
 	cfg, err := loadConfig()
 	if err != nil {
 		t.Fatal(err)
@@ -146,7 +154,7 @@ func TestNoSecretIsEverTold(t *testing.T) {
 	cfg.print(&printed)
 	for _, want := range []string{"SEATCAST_POSTGRES_URL=postgres://xxxxx@db.example/seatcast?sslmode=require&sslpassword=xxxxx\n",
 		"SEATCAST_REDIS_URL=redis://xxxxx@redis.example:6379/0\n", "SEATCAST_NATS_URL=nats://xxxxx@a.example:4222,nats://xxxxx@b.example\n",
-		"SEATCAST_SERVER_KEY=xxxxx\n", "SEATCAST_SESSION_KEY=xxxxx\n", "SEATCAST_SESSION_JWKS_URL=\n", "SEATCAST_SANDBOX=true\n", "SEATCAST_ROLES=api,hub,worker\n"} {
+		"SEATCAST_SERVER_KEY=xxxxx\n", "SEATCAST_SESSION_KEY=xxxxx\n", "SEATCAST_SESSION_JWKS_URL=\n", "SEATCAST_SANDBOX=true\n", "SEATCAST_STRIPE_SECRET_KEY=xxxxx\n", "SEATCAST_STRIPE_WEBHOOK_SECRETS=xxxxx\n", "SEATCAST_ROLES=api,hub,worker\n"} {
 		if !strings.Contains(printed.String(), want) {
 			t.Errorf("not printed: %sin\n%s", want, printed.String())
 		}

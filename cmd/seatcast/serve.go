@@ -21,6 +21,7 @@ import (
 	"seatcast/catalog"
 	"seatcast/checkout"
 	"seatcast/checkout/sandbox"
+	"seatcast/checkout/stripe"
 	"seatcast/checkout/tickets"
 	"seatcast/holds"
 	"seatcast/hub"
@@ -193,7 +194,11 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 
 // echo is what answers. Only an operator sends a chart.
 func (b *builder) echo() *echo.Echo {
-	return web.New(web.Options{Log: b.log, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}})
+	o := web.Options{Log: b.log, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}}
+	if b.cfg.StripeSecretKey != "" && b.cfg.StripePublishableKey != "" {
+		o.Sources = stripe.Policy
+	}
+	return web.New(o)
 }
 
 // buildPublisher joins who puts a chart in force to who holds its seats.
@@ -244,12 +249,15 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 	if b.seams.holds != nil {
 		gate = b.seams.holds(gate)
 	}
-	pays := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(b.st.pool), URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
+	providers, err := b.providers(a)
+	if err != nil {
+		return err
+	}
 	keys, err := tickets.ParseKeys(b.cfg.TicketKey, b.cfg.ServerKey)
 	if err != nil {
 		return fmt.Errorf("%sTICKET_KEY: %w", envPrefix, err)
 	}
-	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: []checkout.Provider{pays}, Signer: keys, Log: b.log})
+	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: providers, Signer: keys, Log: b.log})
 	if err != nil {
 		return err
 	}
@@ -261,9 +269,42 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 		door.MountAdmin(admin)
 	}
 	if b.cfg.has("worker") {
-		a.runners = append(a.runners, desk.Run, pays.Run)
+		a.runners = append(a.runners, desk.Run)
 	}
 	return nil
+}
+
+// providers are those that move money. The first takes new payments, and is
+// said: that is Stripe when there is one, for the sandbox gives tickets away.
+func (b *builder) providers(a *app) (all []checkout.Provider, err error) {
+	if b.cfg.StripeSecretKey != "" {
+		s, err := stripe.New(b.cfg.stripe(b.log))
+		if err != nil {
+			return nil, err
+		}
+		offered, atOnce, left := s.Methods()
+		b.log.Info("Stripe takes new payments", "testing", strings.Contains(b.cfg.StripeSecretKey, "k_test_"), "methods", offered)
+		if len(atOnce) > 0 {
+			b.log.Warn("some methods can only capture at once: when the seats are gone their money is taken first and then refunded", "methods", atOnce)
+		}
+		if len(left) > 0 {
+			b.log.Warn("some methods can only capture at once and are not offered", "methods", left)
+		}
+		all = append(all, s)
+	}
+	if b.cfg.Sandbox {
+		s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(b.st.pool), URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
+		if len(all) > 0 {
+			b.log.Info("the sandbox takes no new payments: it finishes those it has")
+		} else {
+			b.log.Info("the sandbox takes new payments: no money moves")
+		}
+		if b.cfg.has("worker") {
+			a.runners = append(a.runners, s.Run)
+		}
+		all = append(all, s)
+	}
+	return all, nil
 }
 
 // webhookURL is where the sandbox sends its webhooks: this process, unless
