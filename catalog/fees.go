@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -72,7 +73,7 @@ func parsePercent(text string) (int64, error) {
 	digits := whole + part + strings.Repeat("0", max(0, 2-len(part)))
 	n, err := strconv.ParseUint(digits, 10, 31)
 	if err != nil || whole == "" || len(part) > 2 || strings.HasSuffix(text, ".") || n > seatmap.BasisPoints {
-		return 0, fmt.Errorf("write 0 to 100 with up to two decimals, such as 12.75%%")
+		return 0, errors.New("write 0 to 100 with up to two decimals, such as 12.75%")
 	}
 	return int64(n), nil
 }

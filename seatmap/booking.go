@@ -3,6 +3,7 @@ package seatmap
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -86,7 +87,7 @@ func (s *Sale) Quote(seats []int, areas map[string]int) (Quote, error) {
 // proportion to their prices.
 func (q *Quote) charge(fees []Fee) {
 	prices := q.prices()
-	allIn := append([]int64(nil), prices...)
+	allIn := slices.Clone(prices)
 	q.Fees = make([]QuotedFee, 0, len(fees))
 	for _, f := range fees {
 		shares := make([]int64, len(prices))

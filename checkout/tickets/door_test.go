@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -248,3 +249,22 @@ func TestWhatWasScannedIsNeverChanged(t *testing.T) {
 		}
 	}
 }
+
+func TestADoorReadsWhatATicketWasFromItsIndex(t *testing.T) {
+	h := setup(t)
+	h.exec(`INSERT INTO tickets (id, event_id, booking_id, user_id, area, price) SELECT 'tk_' || n, $1, $1 || '.paid', 'ada', 'floor', 1 FROM generate_series(1, 20000) n`, event)
+	h.exec(`INSERT INTO ticket_scans (ticket_id, turn, result, account) SELECT 'tk_' || n, 0, result, 'gus' FROM generate_series(1, 20000) n, unnest('{admitted,used}'::text[]) result`)
+	h.exec(`ANALYZE ticket_scans`)
+	var plan string
+	err := h.pool.QueryRow(t.Context(), `EXPLAIN (FORMAT JSON) `+newest, "tk_700").Scan(&plan)
+	if err != nil || !strings.Contains(plan, "ticket_scans_once_a_turn") || strings.Contains(plan, `"Sort"`) {
+		t.Errorf("the plan is %s, %v", plan, err)
+	}
+	if _, _, err := h.Scan(t.Context(), h.scan("tk_700")); refused(err).Why != tickets.Used {
+		t.Error(err)
+	}
+}
+
+// newest is what a scan asks.
+const newest = `SELECT turn, result, at, gate, account, request FROM ticket_scans
+	WHERE ticket_id = $1 AND result IN ('admitted', 'undone') ORDER BY turn DESC, result DESC LIMIT 1`
