@@ -196,6 +196,9 @@ func faultsOfTerms(t seatmap.Terms) (fs seatmap.Faults) {
 	if t.Cap < t.Hold {
 		fs.Add("cap", "%v is shorter than the hold of %v", t.Cap, t.Hold)
 	}
+	if t.SeatsPerCard < 0 || t.SeatsPerCard > math.MaxInt32 {
+		fs.Add("seatsPerCard", "%d is not between 0, for no limit, and %d", t.SeatsPerCard, math.MaxInt32)
+	}
 	for _, f := range []struct {
 		path string
 		n    int

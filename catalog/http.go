@@ -54,6 +54,7 @@ type detail struct {
 	CapSeconds      float64            `json:"capSeconds"`
 	SeatsPerBooking int                `json:"seatsPerBooking"`
 	SeatsPerUser    int                `json:"seatsPerUser"`
+	SeatsPerCard    int                `json:"seatsPerCard,omitempty"`
 	HoldsPerUser    int                `json:"holdsPerUser"`
 }
 
@@ -107,7 +108,7 @@ func describe(e *Event, chart *seatmap.Chart) detail {
 		summary: summarise(e), Guarded: e.Guarded, Orphans: e.Orphans, Chart: e.ChartSHA,
 		Prices: make([]categoryPrice, 0, len(chart.Categories)), Fees: make([]fee, 0, len(e.Fees)), Areas: make([]area, 0, len(chart.Areas)),
 		HoldSeconds: e.Terms.Hold.Seconds(), PaySeconds: e.Terms.Pay.Seconds(), CapSeconds: e.Terms.Cap.Seconds(),
-		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser, HoldsPerUser: e.Terms.HoldsPerUser,
+		SeatsPerBooking: e.Terms.SeatsPerBooking, SeatsPerUser: e.Terms.SeatsPerUser, SeatsPerCard: e.Terms.SeatsPerCard, HoldsPerUser: e.Terms.HoldsPerUser,
 	}
 	for _, cat := range chart.Categories {
 		price := e.Prices[cat.Name]

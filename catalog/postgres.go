@@ -167,12 +167,13 @@ func insertEvent(ctx context.Context, tx pgx.Tx, n *NewEvent) error {
 		}
 		tag, err := tx.Exec(ctx, `
 			INSERT INTO events (id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, currency,
-			                    hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour, cool_down_ms)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+			                    hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour, cool_down_ms, seats_per_card)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 			ON CONFLICT (id) DO NOTHING`,
 			id, strings.TrimSpace(n.Name), strings.TrimSpace(n.Venue), n.Zone, n.Starts, n.Opens, n.ChartSHA, n.Mode, n.Guarded, n.Orphans, n.Currency,
 			n.Terms.Hold.Milliseconds(), n.Terms.Pay.Milliseconds(), n.Terms.Cap.Milliseconds(), n.Terms.Grace.Milliseconds(),
-			n.Terms.SeatsPerBooking, n.Terms.SeatsPerUser, n.Terms.HoldsPerUser, n.Terms.HoldsPerHour, n.Terms.CoolDown.Milliseconds())
+			n.Terms.SeatsPerBooking, n.Terms.SeatsPerUser, n.Terms.HoldsPerUser, n.Terms.HoldsPerHour, n.Terms.CoolDown.Milliseconds(),
+			n.Terms.SeatsPerCard)
 		if err != nil {
 			return fmt.Errorf("insert event %s: %w", id, err)
 		}
@@ -225,7 +226,7 @@ func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, 
 // eventColumns are what scanEvent reads. Postgres' clock judges what is on sale.
 const eventColumns = `
 	id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, state, currency,
-	hold_ms, pay_ms, cap_ms, grace_ms, cool_down_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour,
+	hold_ms, pay_ms, cap_ms, grace_ms, cool_down_ms, seats_per_booking, seats_per_user, seats_per_card, holds_per_user, holds_per_hour,
 	state = 'open' AND opens_at <= now() AS on_sale, unheld_since IS NOT NULL AS no_holds,
 	extract(epoch FROM opens_at - now())::float8 AS opens_in,
 	(SELECT coalesce(jsonb_object_agg(category, amount), '{}') FROM prices WHERE event_id = events.id) AS prices,
@@ -236,7 +237,7 @@ func scanEvent(row pgx.CollectableRow) (e Event, opensIn time.Duration, err erro
 	var hold, pay, limit, grace, coolDown int64
 	var seconds float64
 	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.Orphans, &e.State, &e.Currency,
-		&hold, &pay, &limit, &grace, &coolDown, &e.Terms.SeatsPerBooking, &e.Terms.SeatsPerUser, &e.Terms.HoldsPerUser, &e.Terms.HoldsPerHour,
+		&hold, &pay, &limit, &grace, &coolDown, &e.Terms.SeatsPerBooking, &e.Terms.SeatsPerUser, &e.Terms.SeatsPerCard, &e.Terms.HoldsPerUser, &e.Terms.HoldsPerHour,
 		&e.OnSale, &e.NoHolds, &seconds, &e.Prices, &e.Fees)
 	if err != nil {
 		return Event{}, 0, err

@@ -32,6 +32,9 @@ func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) err
 	if err := withinLimit(ctx, tx, b); err != nil {
 		return err
 	}
+	if err := withinCard(ctx, tx, b, a); err != nil {
+		return err
+	}
 	if err := takeSeats(ctx, tx, b); err != nil {
 		return err
 	}
@@ -78,6 +81,32 @@ func withinLimit(ctx context.Context, tx pgx.Tx, b *booking) error {
 func countAnew(ctx context.Context, tx pgx.Tx, b *booking) error {
 	_, err := tx.Exec(ctx, `INSERT INTO buyers (event_id, user_id) VALUES ($1, $2)
 		ON CONFLICT (event_id, user_id) DO UPDATE SET changes = buyers.changes + 1`, b.Event, b.User)
+	return err
+}
+
+// withinCard counts the live tickets that were paid for with a card, whoever's
+// they are, under a lock of its own: two accounts with one card cannot both have
+// the last allowed. A card that its provider does not tell is not counted.
+func withinCard(ctx context.Context, tx pgx.Tx, b *booking, a *attempt) error {
+	if a.Card == "" || b.Operator != "" {
+		return nil
+	}
+	var limit, paid int
+	err := tx.QueryRow(ctx, `INSERT INTO cards (event_id, card) SELECT id, $2 FROM events WHERE id = $1 AND seats_per_card > 0
+		ON CONFLICT (event_id, card) DO UPDATE SET card = excluded.card
+		RETURNING (SELECT seats_per_card FROM events WHERE id = $1)`, b.Event, a.Card).Scan(&limit)
+	if errors.Is(err, pgx.ErrNoRows) { // the event limits no card
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	err = tx.QueryRow(ctx, `SELECT count(*) FROM attempts a JOIN tickets t ON t.booking_id = a.booking_id
+		WHERE a.card = $2 AND a.card <> '' AND a.state IN ('capturing', 'captured') AND t.event_id = $1 AND t.state = 'live'`,
+		b.Event, a.Card).Scan(&paid)
+	if err == nil && paid+b.places() > limit {
+		err = &LostError{Reason: ReasonCardLimit}
+	}
 	return err
 }
 

@@ -45,7 +45,7 @@
 // The clock is Postgres's, by which the end of a hold is judged that Redis's
 // has set: the two must agree to seconds. Locks are taken in one order everywhere: event
 // (advisory; mirror and Truth only, which take no booking), the event's mode
-// (advisory), account (advisory; of a booking without a hold), booking, buyer,
+// (advisory), account (advisory; of a booking without a hold), booking, buyer, card,
 // seats ascending, areas by name. Who closes seats of an event without holds takes
 // its mode's lock after them, shared: nobody who has that lock wants seats.
 //
@@ -126,6 +126,7 @@ const (
 	ReasonSeatsGone      = "seats_gone"      // somebody else's sale came first
 	ReasonAreaFull       = "area_full"       // the same, in an area without seats
 	ReasonAccountLimit   = "account_limit"   // the account has as many tickets as it may
+	ReasonCardLimit      = "card_limit"      // the card has paid for as many tickets as it may
 	ReasonCaptureRefused = "capture_refused" // the money was promised and then not given
 	ReasonWrongAmount    = "wrong_amount"    // other money was taken than was asked for; it goes back
 )

@@ -203,6 +203,7 @@ var lostDetails = map[string]string{
 	ReasonSeatsGone:      "somebody else has one of these seats, or it is not for sale any more; choose others",
 	ReasonAreaFull:       "not enough places are left in the area; choose another",
 	ReasonAccountLimit:   "with this booking the account would have more tickets than one may buy",
+	ReasonCardLimit:      "with this booking the card would have paid for more tickets than one may; pay with another card",
 	ReasonWrongAmount:    "other money was taken than the booking costs, and it goes back; the seats are on sale again",
 	ReasonCaptureRefused: "the bank promised the money and then refused it; the seats are on sale again",
 }

@@ -49,6 +49,8 @@ type Terms struct {
 	SeatsPerBooking int // most seats and places in one booking
 	SeatsPerUser    int // most seats one account may hold at a time, the tickets it has bought among them
 
+	SeatsPerCard int // most tickets one card pays for, whoever's the account is; 0: any number
+
 	HoldsPerUser int           // most bookings in which one account may hold seats at a time; 0: any number
 	HoldsPerHour int           // how many holds one account may have in an hour before each must wait; 0: any number
 	CoolDown     time.Duration // the first of those waits; each is twice the one before, up to twenty times the first

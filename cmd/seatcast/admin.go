@@ -145,6 +145,7 @@ type eventCreateCmd struct {
 	Cap      time.Duration `placeholder:"DURATION" help:"When a hold ends whatever is extended (default 20m)."`
 	PerOrder int           `name:"seats-per-booking" placeholder:"N" help:"Most seats and places in one booking (default 10)."`
 	PerUser  int           `name:"seats-per-user" placeholder:"N" help:"Most seats one account may hold at a time, and tickets it may have in all (default 10)."`
+	PerCard  int           `name:"seats-per-card" placeholder:"N" help:"Most tickets one card pays for, whatever the account (default: any number)."`
 	Holds    int           `name:"holds-per-user" placeholder:"N" help:"Most bookings in which one account may hold seats at a time (default 4)."`
 	Hourly   int           `name:"holds-per-hour" placeholder:"N" help:"Holds of one account in an hour before each must wait; one that is paid for does not count (default 20)."`
 	CoolDown time.Duration `placeholder:"DURATION" help:"The first of these waits; each is twice the one before, up to twenty times the first (default 30s)."`
@@ -174,7 +175,7 @@ func (c eventCreateCmd) Run(ctx context.Context, s *streams) error {
 func (c eventCreateCmd) event() (n catalog.NewEvent, err error) {
 	n = catalog.NewEvent{
 		ID: c.ID, Name: c.Name, Venue: c.Venue, Zone: c.Zone, Mode: catalog.Mode(c.Mode), Guarded: c.GuardMap, Orphans: seatmap.OrphanRule(c.Orphans), Currency: c.Currency,
-		Terms: seatmap.Terms{Hold: c.Hold, Pay: c.Pay, Cap: c.Cap, SeatsPerBooking: c.PerOrder, SeatsPerUser: c.PerUser,
+		Terms: seatmap.Terms{Hold: c.Hold, Pay: c.Pay, Cap: c.Cap, SeatsPerBooking: c.PerOrder, SeatsPerUser: c.PerUser, SeatsPerCard: c.PerCard,
 			HoldsPerUser: c.Holds, HoldsPerHour: c.Hourly, CoolDown: c.CoolDown},
 	}
 	var faults seatmap.Faults

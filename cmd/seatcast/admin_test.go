@@ -153,7 +153,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	}
 	id := must(t, "event", "create", "--chart", stallsChart(t), "--name", "Spring Gala", "--venue", "Old Court", "--zone", "Europe/Paris",
 		"--starts", "2037-06-01T20:00", "--opens", "2026-03-01T10:00", "--prices", "Stalls A=8500,Stalls B=6000", "--fees", "Service=5%,Facility=250,Order=150/order", "--currency", "EUR",
-		"--mode", "hot", "--guard-map", "--orphans", "refuse", "--hold", "6m", "--pay", "3m", "--cap", "15m", "--seats-per-booking", "4", "--seats-per-user", "6",
+		"--mode", "hot", "--guard-map", "--orphans", "refuse", "--hold", "6m", "--pay", "3m", "--cap", "15m", "--seats-per-booking", "4", "--seats-per-user", "6", "--seats-per-card", "12",
 		"--holds-per-user", "2", "--holds-per-hour", "9", "--cool-down", "45s")
 	if id != "spring-gala" {
 		t.Errorf("it printed %q", id)
@@ -176,7 +176,7 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	if e.Name != "Spring Gala" || e.Venue != "Old Court" || e.Zone != "Europe/Paris" || e.Mode != catalog.Hot || !e.Guarded || e.Orphans != seatmap.OrphansRefuse || e.State != catalog.Closed || e.Currency != "EUR" ||
 		!e.Starts.Equal(time.Date(2037, 6, 1, 20, 0, 0, 0, paris)) || !e.Opens.Equal(time.Date(2026, 3, 1, 10, 0, 0, 0, paris)) ||
 		e.Prices["Stalls A"] != 8500 || e.Prices["Stalls B"] != 6000 || e.Terms.Hold != 6*time.Minute || e.Terms.Pay != 3*time.Minute ||
-		e.Terms.Cap != 15*time.Minute || e.Terms.SeatsPerBooking != 4 || e.Terms.SeatsPerUser != 6 ||
+		e.Terms.Cap != 15*time.Minute || e.Terms.SeatsPerBooking != 4 || e.Terms.SeatsPerUser != 6 || e.Terms.SeatsPerCard != 12 ||
 		e.Terms.HoldsPerUser != 2 || e.Terms.HoldsPerHour != 9 || e.Terms.CoolDown != 45*time.Second {
 		t.Errorf("created as %+v", e)
 	}
@@ -303,7 +303,7 @@ func TestHelpIsThereForEveryCommand(t *testing.T) {
 		{"migrate", []string{"--postgres", "$SEATCAST_POSTGRES_URL"}},
 		{"import chart", []string{"--postgres", "<file>", "pretix"}},
 		{"event create", []string{"--postgres", "--chart", "--id", "--name", "--venue", "--zone", "--starts", "--opens", "--prices", "--currency",
-			"--mode", "--hold", "--pay", "--cap", "--seats-per-booking", "--seats-per-user",
+			"--mode", "--hold", "--pay", "--cap", "--seats-per-booking", "--seats-per-user", "--seats-per-card",
 			"--holds-per-user", "--holds-per-hour", "--cool-down", "default 8m", "default 5m", "default 20m", "default 10"}},
 		{"event open", []string{"<event>"}},
 		{"event close", []string{"<event>"}},
