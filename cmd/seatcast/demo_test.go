@@ -258,6 +258,7 @@ func TestADemoBelowAClosedFolderIsRefusedWithTheReason(t *testing.T) {
 }
 
 func TestADemoRefusesWhatItDoesNotKnow(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ flag, value, want string }{
 		{"--event", "opera", `--event must be one of "theatre","arena","stadium","club" but got "opera"`},
 		{"--crowd", "-1", "use 0 to 5000"},
@@ -272,6 +273,7 @@ func TestADemoRefusesWhatItDoesNotKnow(t *testing.T) {
 }
 
 func TestOnlyADemoSignsAnybodyIn(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{})
 	n := h.node()
 	shopper{t, n.url, ""}.do(http.MethodPost, "/v1/demo/session", "", map[string]string{"user": "ann"}).want(t, http.StatusNotFound, "not_found")

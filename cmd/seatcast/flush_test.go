@@ -41,7 +41,7 @@ func TestAFlushedRedisGrantsNothingSoldAndKeepsWhoPays(t *testing.T) {
 	before.until(t, "the sale goes on", func() bool { return before.grants() > granted })
 	before.end()
 	for _, w := range watchers {
-		w.sees(converge-time.Since(flushed), func() seatmap.Map { return h.truth(ctx, h.rdb) })
+		w.seesBy(flushed, converge, func() seatmap.Map { return h.truth(ctx, h.rdb) })
 	}
 
 	after := newRush(h, nodes, seats)

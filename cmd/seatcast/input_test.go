@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"seatcast/catalog"
+	"seatcast/checkout/sandbox"
 	"seatcast/internal/devstack/devtest"
 	"seatcast/seatmap"
 	"seatcast/web"
@@ -31,7 +32,8 @@ type stage struct {
 func newStage(t *testing.T) *stage {
 	t.Helper()
 	s := &stage{house: newHouse(t, plan{})}
-	s.node = s.house.node()
+	s.node = s.house.node("SEATCAST_ROLES=api,hub")
+	worker := s.house.node(onlyWorker, "SEATCAST_SANDBOX_WEBHOOK_URL="+s.node.url+"/v1/payments/webhook/"+sandbox.Name)
 	s.ann, s.bob = s.shopper(s.node, "ann"), s.shopper(s.node, "bob")
 	s.seats = s.house.seats(s.chart.Seats)
 	hold := func(from, to int) string {
@@ -50,6 +52,8 @@ func newStage(t *testing.T) *stage {
 	for _, event := range []string{s.closed, s.early} { // what is asked about for the first time is loaded into Redis
 		s.ann.do(http.MethodGet, "/v1/events/"+event+"/seatmap", "", nil).want(t, http.StatusOK, "")
 	}
+	s.quiet()
+	worker.stop(t, 20*time.Second) // which asks after who is paying when that takes long
 	return s
 }
 
@@ -83,7 +87,6 @@ type sent struct {
 func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.quiet()
 	before := s.world()
 	for _, c := range append(s.badBodies(), append(s.badTokens(t), s.badPaths()...)...) {
 		t.Run(c.why, func(t *testing.T) {
@@ -104,7 +107,6 @@ func TestBadInputIsNamedAndChangesNothing(t *testing.T) {
 func TestHugeHeadersAreRefused(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.quiet()
 	before := s.world()
 	a := send(s.request(t, sent{path: "/v1/bookings/" + s.event, body: `{"ticketIds":["` + s.seats[20] + `"]}`,
 		header: map[string]string{"Idempotency-Key": strings.Repeat("k", 64<<10)}}))

@@ -4,11 +4,13 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +37,19 @@ func TestMain(m *testing.M) {
 	if args := os.Getenv(commandArgs); args != "" {
 		os.Exit(beCommand(args))
 	}
+	parallelTests(3)
 	devtest.Main(m, browsertest.Stop)
+}
+
+// parallelTests has so many tests a core run at a time unless -parallel says how
+// many: most of the time they wait, for what ends by the clock.
+func parallelTests(perCore int) {
+	flag.Parse()
+	said := false
+	flag.Visit(func(f *flag.Flag) { said = said || f.Name == "test.parallel" })
+	if !said {
+		_ = flag.Set("test.parallel", strconv.Itoa(perCore*runtime.GOMAXPROCS(0))) // a number is taken
+	}
 }
 
 // beNode is `seatcast serve` in a process of its own: it reads the same
@@ -255,7 +269,7 @@ func (n *node) diedBySignal(t testing.TB) {
 	t.Helper()
 	select {
 	case <-n.gone:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("the node was to die and lives")
 	}
 	if !n.wasKilled() {

@@ -14,6 +14,7 @@ import (
 )
 
 func TestTheBoxOfficeHoldsSeatsForAnAccountWhichPaysThem(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary, terms: seatmap.Terms{SeatsPerBooking: 4, SeatsPerUser: 4}})
 	n := h.node()
 	o, ann, bob, seats := h.office(n), h.shopper(n, "ann"), h.shopper(n, "bob"), h.seats(20)
@@ -64,6 +65,7 @@ func TestTheBoxOfficeHoldsSeatsForAnAccountWhichPaysThem(t *testing.T) {
 }
 
 func TestAnOperatorGivesBackHoldsOfAnybody(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary})
 	n := h.node()
 	o, ann, seats := h.office(n), h.shopper(n, "ann"), h.seats(6)
@@ -95,6 +97,7 @@ func TestAnOperatorGivesBackHoldsOfAnybody(t *testing.T) {
 }
 
 func TestAllHoldsOfAnEventLastLongerAndSoDoTheirBookings(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary})
 	n := h.node()
 	o, ann, bob, seats := h.office(n), h.shopper(n, "ann"), h.shopper(n, "bob"), h.seats(6)
@@ -127,6 +130,7 @@ func TestAllHoldsOfAnEventLastLongerAndSoDoTheirBookings(t *testing.T) {
 }
 
 func TestTheBoxOfficeRefusesWhatItCannotHold(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary})
 	n := h.node()
 	o, seats := h.office(n), h.seats(3)

@@ -17,7 +17,7 @@ import (
 // a socket is told where to poll, and the map is polled with what HTTP has for it.
 func TestAnOrdinaryEventIsPolled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{mode: catalog.Ordinary, terms: seatmap.Terms{Hold: time.Second, Grace: 200 * time.Millisecond}})
+	h := newHouse(t, plan{mode: catalog.Ordinary, terms: seatmap.Terms{Hold: 4 * time.Second, Grace: 200 * time.Millisecond}})
 	n := h.node()
 	ann, anybody := h.shopper(n, "ann"), shopper{t: t, base: n.url}
 	path := "/v1/events/" + h.event
@@ -57,7 +57,7 @@ func TestAnOrdinaryEventIsPolled(t *testing.T) {
 	anybody.do(http.MethodGet, path+"/seatmap?since=soon", "", nil).want(t, http.StatusBadRequest, "bad_request")
 
 	// Nobody announces the ends of an ordinary event's holds by the clock: the look does.
-	eventually(t, 10*time.Second, "the hold has ended for who polls", func() bool {
+	eventually(t, 15*time.Second, "the hold has ended for who polls", func() bool {
 		return bytes.Equal(h.poll(n, "", "").Map, seatmap.NewMap(h.chart.Seats))
 	})
 	if d := h.since(n, second.N); fmt.Sprint(d.Released) != "[0 1 2]" {

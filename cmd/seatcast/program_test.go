@@ -15,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"seatcast/internal/devstack/devtest"
 )
 
 // commandArgs makes this binary the seatcast program when it is set: its value
@@ -86,7 +88,7 @@ func startCommand(t testing.TB, args ...string) *command {
 // says waits until a line of its output begins so, and returns the rest of it.
 func (c *command) says(d time.Duration, prefix string) string {
 	c.t.Helper()
-	for end := time.Now().Add(d); ; time.Sleep(10 * time.Millisecond) {
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
 		lines := bufio.NewScanner(strings.NewReader(c.stdout.String()))
 		for lines.Scan() {
 			if rest, ok := strings.CutPrefix(lines.Text(), prefix); ok {
@@ -98,7 +100,7 @@ func (c *command) says(d time.Duration, prefix string) string {
 			c.t.Fatalf("it ended (%v) and never said %q:\n%s%s", c.err, prefix, c.stdout.String(), c.stderr.String())
 		default:
 		}
-		if time.Now().After(end) {
+		if devtest.Late(begun, d) {
 			c.t.Fatalf("not within %v: %q", d, prefix)
 		}
 	}

@@ -42,6 +42,7 @@ func (n *node) check(t *testing.T, name string) string {
 }
 
 func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{})
 	n := h.node()
 	checks := readyz(t, n, http.StatusOK).Checks
@@ -85,6 +86,7 @@ func TestReadinessKnowsTheSettingsASaleDependsOn(t *testing.T) {
 }
 
 func TestAStartTellsWhichSettingsAreUnsafe(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{})
 	var told bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&told, nil))

@@ -11,7 +11,7 @@ import (
 // Three processes, a role each: one sells, one shows, one does what follows.
 func TestThreeRolesInThreeProcessesSellASeat(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{terms: seatmap.Terms{Hold: 3 * time.Second, Grace: 200 * time.Millisecond}})
+	h := newHouse(t, plan{terms: seatmap.Terms{Hold: 6 * time.Second, Grace: 200 * time.Millisecond}})
 	api := h.node("SEATCAST_ROLES=api")
 	hub := h.node("SEATCAST_ROLES=hub", "SEATCAST_SANDBOX=false")
 	h.node("SEATCAST_ROLES=worker", "SEATCAST_SANDBOX_WEBHOOK_URL="+api.url+"/v1/payments/webhook/sandbox")
@@ -34,7 +34,7 @@ func TestThreeRolesInThreeProcessesSellASeat(t *testing.T) {
 	h.moneyEnds(a, "captured 1")
 	ann.ends(a).wantSold(t, 2)
 	// Bob walks away: his hold ends by itself.
-	both(5*time.Second, stateOf(h.chart.Seats, seatmap.Sold, 0, 1))
+	both(10*time.Second, stateOf(h.chart.Seats, seatmap.Sold, 0, 1))
 	bob.extend(b).want(t, http.StatusConflict, "hold_expired")
 	h.balanced(t.Context())
 

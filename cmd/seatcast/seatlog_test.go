@@ -34,7 +34,8 @@ func whats(a history.Answer) (all []history.What) {
 // The event is ordinary and nobody watches it: its seats have a history all the
 // same.
 func TestASeatTellsWhoHeldItWhoLetItGoAndWhoBoughtIt(t *testing.T) {
-	h := newHouse(t, plan{mode: catalog.Ordinary, terms: seatmap.Terms{Hold: 2 * time.Second, Pay: 5 * time.Second, Grace: 100 * time.Millisecond}})
+	t.Parallel()
+	h := newHouse(t, plan{mode: catalog.Ordinary, terms: seatmap.Terms{Hold: 5 * time.Second, Pay: 5 * time.Second, Grace: 100 * time.Millisecond}})
 	api := h.node("SEATCAST_ROLES=api,hub")
 	h.node("SEATCAST_ROLES=worker", "SEATCAST_SANDBOX_WEBHOOK_URL="+api.url)
 	support := h.operator(api, "support")

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"seatcast/internal/devstack/devtest"
 )
 
 // The sandbox cards tests pay with.
@@ -89,6 +91,16 @@ func (s shopper) do(method, path, key string, body any) answer {
 		req.Header.Set("Idempotency-Key", key)
 	}
 	return send(req)
+}
+
+// insists repeats a request, under its key, for as long as the node is too busy
+// to answer it: as a client does that is told 503.
+func insists(ask func() answer) answer {
+	for begun := time.Now(); ; time.Sleep(50 * time.Millisecond) {
+		if a := ask(); a.status != http.StatusServiceUnavailable || devtest.Late(begun, 20*time.Second) {
+			return a
+		}
+	}
 }
 
 // send sends a request as it is; one that got no answer has status 0.

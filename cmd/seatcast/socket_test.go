@@ -55,7 +55,7 @@ func (fs *frames) next() frame {
 }
 
 // streamPatience bounds the life of a stream a test reads.
-const streamPatience = 20 * time.Second
+const streamPatience = time.Minute
 
 // ways are how a map can be watched; each resumes after since unless it is 0.
 var ways = map[string]func(t testing.TB, n *node, event string, since int64) *frames{

@@ -76,6 +76,7 @@ func (o office) shows(seat int, as seatmap.Status) {
 }
 
 func TestOperatorsCloseSeatsAndShoppersSeeIt(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary})
 	n := h.node()
 	o, ann, seats := h.office(n), h.shopper(n, "ann"), h.seats(12)
@@ -139,11 +140,12 @@ func TestOperatorsCloseSeatsAndShoppersSeeIt(t *testing.T) {
 }
 
 func TestAChannelIsBoughtFromOnceItOpens(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary})
 	dying := h.fated("die before restore", "SEATCAST_ROLES=worker", "SEATCAST_SANDBOX_WEBHOOK_URL=http://127.0.0.1:1")
 	n := h.node("SEATCAST_ROLES=api,hub")
 	o, ann, seats := h.office(n), h.shopper(n, "ann"), h.seats(4)
-	at := time.Now().Add(1500 * time.Millisecond)
+	at := time.Now().Add(4 * time.Second)
 	o.call(http.MethodPut, "/channels/members", body{"ticketIds": seats[:3], "opensAt": at}).want(t, http.StatusOK, "")
 	o.shows(0, seatmap.Unavailable)
 	o.call(http.MethodPost, "/kill", body{"ticketIds": seats[1:2], "reason": "a pillar"}).want(t, http.StatusOK, "")
@@ -182,6 +184,7 @@ func TestAChannelIsBoughtFromOnceItOpens(t *testing.T) {
 }
 
 func TestTheOfficeRefusesWhatItCannotMean(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Ordinary})
 	n := h.node()
 	o, seats := h.office(n), h.seats(3)
@@ -255,6 +258,7 @@ func TestTheOfficeRefusesWhatItCannotMean(t *testing.T) {
 // that keeps everybody else from holding it: nobody is given a seat that is gone
 // a moment later.
 func TestOfAKillAndAHoldExactlyOneWins(t *testing.T) {
+	t.Parallel()
 	h := newHouse(t, plan{mode: catalog.Hot})
 	n := h.node()
 	o, seats := h.office(n), h.seats(40)

@@ -11,7 +11,6 @@ import (
 func TestAStrangerCanNeitherReadNorChangeABooking(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	s.quiet()
 	before := s.world()
 	for state, id := range map[string]string{"basket": s.basket, "paying": s.paying, "sold": s.sold, "over": s.over} {
 		for what, a := range map[string]answer{

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"seatcast/internal/devstack/devtest"
 	"seatcast/seatmap"
 )
 
@@ -245,15 +246,21 @@ func (w *watcher) see() seatmap.Map {
 }
 
 // sees waits until the watcher sees the map that want returns, and fails with
-// the seats that differ when it does not within d.
+// the seats that differ when it does not within d, on a machine with time for it.
 func (w *watcher) sees(d time.Duration, want func() seatmap.Map) {
 	w.t.Helper()
-	for end := time.Now().Add(d); ; time.Sleep(10 * time.Millisecond) {
+	w.seesBy(time.Now(), d, want)
+}
+
+// seesBy is sees with d counted from begun.
+func (w *watcher) seesBy(begun time.Time, d time.Duration, want func() seatmap.Map) {
+	w.t.Helper()
+	for ; ; time.Sleep(10 * time.Millisecond) {
 		truth, seen := want(), w.see()
 		if bytes.Equal(truth, seen) {
 			return
 		}
-		if time.Now().After(end) {
+		if devtest.Late(begun, d) {
 			w.t.Fatalf("after %v the watcher at %d sees something else: %s", d, w.number(), differ(truth, seen))
 		}
 	}
