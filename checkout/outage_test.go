@@ -49,11 +49,12 @@ func (s *silence) Release(_ context.Context, _, token, _ string) error {
 	return nil
 }
 
-// node runs a watch that judges in tenths of a second.
+// node runs a watch that judges within seconds: a stall of this machine must not
+// look like the silence of a node.
 func (h *house) node(redis *silence) (stop func(), watch *checkout.Outage) {
 	h.t.Helper()
 	watch = checkout.NewOutage(checkout.OutageOptions{Store: h.store, Holds: redis, Log: quiet(h.t),
-		Every: 20 * time.Millisecond, Stale: 200 * time.Millisecond, Settle: 300 * time.Millisecond})
+		Every: 20 * time.Millisecond, Stale: time.Second, Settle: 1300 * time.Millisecond})
 	return h.run(watch.Run), watch
 }
 
@@ -70,7 +71,7 @@ func (h *house) turns(away bool) {
 // stays fails when the mode changes within a while.
 func (h *house) stays(away bool) {
 	h.t.Helper()
-	for end := time.Now().Add(600 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(1500 * time.Millisecond); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if h.away() != away {
 			h.t.Fatalf("without holds: %v", !away)
 		}
