@@ -157,7 +157,7 @@ func (h *house) hurried(n int, pause time.Duration) holds.TakeRequest {
 func TestHoldAndDropWaitsLongerEachTime(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)
-	const pause = 40 * time.Millisecond
+	const pause = 300 * time.Millisecond
 	for n := range 3 {
 		h.drops(h.hurried(n, pause))
 	}

@@ -111,7 +111,7 @@ func TestMemoryRefusesWhatItIsSureOfAndAsksRedisForTheRest(t *testing.T) {
 	}{
 		"sold":                     {all(soldHeard, false, 0), "refused"},
 		"closed":                   {all(seatmap.KnownSeat{Status: seatmap.Unavailable}, false, 0), "refused"},
-		"held":                     {all(heldHeard(time.Minute), false, 900*time.Millisecond), "refused"},
+		"held":                     {all(heldHeard(time.Minute), false, 500*time.Millisecond), "refused"},
 		"held, of a second ago":    {all(heldHeard(time.Minute), false, 1100*time.Millisecond), "asked_stale"},
 		"sold, of a second ago":    {all(soldHeard, false, 1100*time.Millisecond), "asked_stale"},
 		"held, by herself perhaps": {all(heldHeard(time.Minute), true, 0), "asked_own"},
