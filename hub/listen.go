@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/coder/websocket"
@@ -145,6 +146,9 @@ func broken(err error) bool {
 	var left websocket.CloseError
 	var network net.Error
 	if errors.As(err, &left) || errors.As(err, &network) {
+		return false
+	}
+	if strings.Contains(err.Error(), "not read to completion") { // all are: it was cut short by the end of its connection
 		return false
 	}
 	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, net.ErrClosed, context.Canceled, context.DeadlineExceeded} {
