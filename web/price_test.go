@@ -86,7 +86,8 @@ func TestWhatIsPaidComesFirstWithEveryFeeAndTheTicketCanBeScanned(t *testing.T) 
 	}
 
 	browsertest.Eval[int](p, `document.querySelector('[data-key=hold]').click(); return 0;`)
-	p.Until("the code is drawn", `document.querySelector('.ticket canvas.qr')?.width > 40`)
+	// A canvas nobody has drawn on is 300 by 150.
+	p.Until("the code is drawn", `(c => c && c.width === c.height)(document.querySelector('.ticket canvas.qr'))`)
 	read := browsertest.Eval[string](p, browsertest.Modules+fmt.Sprintf(`
 		const { generate } = await use('lean-qr.js');
 		const code = generate(%q);
