@@ -4,15 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -314,26 +312,9 @@ func translate(err error) error {
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return seatmap.ErrNoEvent
-	case silent(err):
+	case pg.Down(err):
 		return fmt.Errorf("%w: %w", seatmap.ErrUnavailable, err)
 	default:
 		return err
 	}
-}
-
-// silent reports whether err means that Postgres does not answer, rather than
-// that it answered no.
-func silent(err error) bool {
-	var connect *pgconn.ConnectError
-	if errors.As(err, &connect) { // whatever the reason it gave
-		return true
-	}
-	var verdict *pgconn.PgError
-	if errors.As(err, &verdict) {
-		// 57: the server is going down or not up yet; 53: it has no connection, memory or disk left
-		return strings.HasPrefix(verdict.Code, "57") || strings.HasPrefix(verdict.Code, "53")
-	}
-	var network net.Error // a deadline is one too
-	return errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
-		err != nil && pgconn.SafeToRetry(err)
 }

@@ -328,13 +328,14 @@ func TestAChartThatRestoresAndDropsLocksSeatsInTheirOrder(t *testing.T) {
 		_, err := p.Publish(ctx, catalog.Publication{Event: p.event, Chart: next})
 		published <- err
 	}()
-	for waits := false; !waits; time.Sleep(5 * time.Millisecond) {
+	within(t, 20*time.Second, "the publisher waits for seat 0", func() (waits bool) {
 		err := p.db.QueryRow(ctx, `SELECT EXISTS (SELECT FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits)
 		if err != nil {
 			t.Fatal(err)
 		}
-	}
+		return waits
+	})
 	if err := lock(5); err != nil {
 		t.Errorf("who has seat 0 cannot have seat 5: %v", err)
 	}

@@ -238,6 +238,6 @@ func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, to AttemptSt
 }
 
 func violates(err error, constraint string) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && pg.Code == "23505" && pg.ConstraintName == constraint
+	var verdict *pgconn.PgError
+	return errors.As(err, &verdict) && verdict.Code == "23505" && verdict.ConstraintName == constraint
 }

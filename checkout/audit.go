@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -57,7 +58,7 @@ func (d *Desk) auditEvent(ctx context.Context, event string) error {
 		return err
 	})
 	if err != nil || wrong == 0 {
-		return said("audit "+event, err)
+		return pg.Said("audit "+event, err)
 	}
 	d.log.WarnContext(ctx, "Redis showed other than the books and is told again", "event", event, "differences", wrong)
 	return d.Mirror(ctx, event)
@@ -73,10 +74,10 @@ func (s *Store) soldLately(ctx context.Context) ([]string, error) {
 		SELECT event_id FROM bookings WHERE state IN ('sold', 'lost', 'refunded') AND updated_at > now() - interval '1 day'
 		GROUP BY event_id ORDER BY random()`)
 	if err != nil {
-		return nil, said("look for sales to audit", err)
+		return nil, pg.Said("look for sales to audit", err)
 	}
 	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return events, said("look for sales to audit", err)
+	return events, pg.Said("look for sales to audit", err)
 }
 
 // doubt marks for the mirror what Redis shows otherwise than it is, and counts

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -39,7 +40,7 @@ func (s *Store) begin(ctx context.Context, b *booking, a *attempt, key string) (
 		made, fresh = a, true
 		return insertAttempt(ctx, tx, a, key)
 	})
-	return made, fresh, said("begin payment of "+b.ID, err)
+	return made, fresh, pg.Said("begin payment of "+b.ID, err)
 }
 
 func insertBooking(ctx context.Context, q execer, b *booking) error {
@@ -56,7 +57,7 @@ func (s *Store) repeat(ctx context.Context, booking, key, hash string) (*attempt
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	a, err := repeatOf(ctx, s.pool, booking, key, hash)
-	return a, said("read payment of "+booking, err)
+	return a, pg.Said("read payment of "+booking, err)
 }
 
 func repeatOf(ctx context.Context, q querier, booking, key, hash string) (*attempt, error) {
@@ -138,7 +139,7 @@ func (s *Store) becomes(ctx context.Context, a *attempt, basket seatmap.Basket) 
 	if err == nil && swapped {
 		err = ErrSwapped
 	}
-	return said("swap seats of "+a.Booking, err)
+	return pg.Said("swap seats of "+a.Booking, err)
 }
 
 func replaceSeats(ctx context.Context, tx pgx.Tx, id string, basket seatmap.Basket) error {
@@ -172,5 +173,5 @@ func (s *Store) Standing(ctx context.Context, id string) (user, state string, er
 	if err == nil && !begun {
 		return b.User, "unheld", nil
 	}
-	return b.User, string(b.State), said("read payments of "+id, err)
+	return b.User, string(b.State), pg.Said("read payments of "+id, err)
 }

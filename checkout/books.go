@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/singleflight"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -73,7 +74,7 @@ func (b *Books) page(ctx context.Context, event string) (page, error) {
 func (b *Books) read(ctx context.Context, event string) (page, error) {
 	p, err := b.Store.page(ctx, event)
 	if err != nil {
-		return p, said("read the map of "+event, err)
+		return p, pg.Said("read the map of "+event, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()

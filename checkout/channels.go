@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"seatcast/internal/pg"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -44,7 +46,7 @@ func (d *Desk) SetChannel(ctx context.Context, event string, p PutChannel) (Alte
 		}
 		return seats, joining(p.Name, open, p.Seats), err
 	}})
-	return a, said("set channel "+p.Name+" of "+event, err)
+	return a, pg.Said("set channel "+p.Name+" of "+event, err)
 }
 
 // writeChannel writes a channel's row, and returns whether it is open now and
@@ -85,7 +87,7 @@ func joining(name string, open bool, seats []int) func(standing) standing {
 // CloseChannel *SeatsError for seats that are held.
 func (d *Desk) OpenChannel(ctx context.Context, event, name string) (Altered, error) {
 	a, err := d.turn(ctx, event, name, false, `UPDATE channels SET open = true WHERE event_id = $1 AND name = $2 RETURNING open`)
-	return a, said("open channel "+name+" of "+event, err)
+	return a, pg.Said("open channel "+name+" of "+event, err)
 }
 
 // CloseChannel is described with OpenChannel.
@@ -93,7 +95,7 @@ func (d *Desk) CloseChannel(ctx context.Context, event, name string, evenHeld bo
 	a, err := d.turn(ctx, event, name, evenHeld, `
 		UPDATE channels SET open = false, opens_at = CASE WHEN opens_at > clock_timestamp() THEN opens_at END
 		WHERE event_id = $1 AND name = $2 RETURNING open`)
-	return a, said("close channel "+name+" of "+event, err)
+	return a, pg.Said("close channel "+name+" of "+event, err)
 }
 
 // turn opens or closes a channel as a statement says.
@@ -132,7 +134,7 @@ func (d *Desk) DropChannel(ctx context.Context, event, name string) (Altered, er
 			return s
 		}, err
 	}})
-	return a, said("drop channel "+name+" of "+event, err)
+	return a, pg.Said("drop channel "+name+" of "+event, err)
 }
 
 // channelSeats are the seats of a channel and others, ascending. The caller has
@@ -155,7 +157,7 @@ func (s *Store) Channels(ctx context.Context, event string) ([]Channel, error) {
 		FROM channels c LEFT JOIN seats s ON s.event_id = c.event_id AND s.channel = c.name AND s.channel <> ''
 		WHERE c.event_id = $1 GROUP BY c.event_id, c.name ORDER BY c.name`, event)
 	if err != nil {
-		return nil, said("list channels of "+event, err)
+		return nil, pg.Said("list channels of "+event, err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c Channel, err error) {
 		err = row.Scan(&c.Name, &c.OpensAt, &c.Open, &c.Seats, &c.Sold)
@@ -164,7 +166,7 @@ func (s *Store) Channels(ctx context.Context, event string) ([]Channel, error) {
 		}
 		return c, err
 	})
-	return all, said("list channels of "+event, err)
+	return all, pg.Said("list channels of "+event, err)
 }
 
 // openChannels opens what is due, by Postgres's clock. Every worker runs it;
@@ -185,7 +187,7 @@ func (d *Desk) openChannels(ctx context.Context) error {
 		if err == nil {
 			d.log.InfoContext(ctx, "channel opened at its time", "event", c.event, "channel", c.name)
 		}
-		all = errors.Join(all, said("open channel "+c.name+" of "+c.event, err))
+		all = errors.Join(all, pg.Said("open channel "+c.name+" of "+c.event, err))
 	}
 	return all
 }
@@ -197,11 +199,11 @@ func (s *Store) dueChannels(ctx context.Context) ([]dueChannel, error) {
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT event_id, name FROM channels WHERE NOT open AND opens_at <= clock_timestamp() ORDER BY opens_at LIMIT 100`)
 	if err != nil {
-		return nil, said("look for channels to open", err)
+		return nil, pg.Said("look for channels to open", err)
 	}
 	due, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (c dueChannel, err error) {
 		err = row.Scan(&c.event, &c.name)
 		return c, err
 	})
-	return due, said("look for channels to open", err)
+	return due, pg.Said("look for channels to open", err)
 }

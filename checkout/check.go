@@ -1,6 +1,10 @@
 package checkout
 
-import "context"
+import (
+	"context"
+
+	"seatcast/internal/pg"
+)
 
 // Report is what the books of an event say of each other: seats sold, live
 // tickets, and captured or capturing money must be the same thing counted
@@ -53,5 +57,5 @@ func (s *Store) Check(ctx context.Context, event string) (Report, error) {
 			(SELECT count(*) FROM live), (SELECT coalesce(sum(amount), 0)::bigint FROM paid),
 			ARRAY(SELECT fault FROM faults ORDER BY fault)`, event).
 		Scan(&r.Seats, &r.Places, &r.Tickets, &r.Money, &r.Faults)
-	return r, said("check "+event, err)
+	return r, pg.Said("check "+event, err)
 }

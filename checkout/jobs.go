@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"seatcast/internal/pg"
+
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
@@ -125,7 +127,7 @@ func (s *Store) requireReconcile(ctx context.Context, bookings []string) error {
 		jobs[i].Args = reconcileArgs{id}
 	}
 	_, err := s.jobs.InsertMany(ctx, jobs)
-	return said("queue the reconciler", err)
+	return pg.Said("queue the reconciler", err)
 }
 
 // work runs jobs until ctx ends, and returns after the last of them has. A

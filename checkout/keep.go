@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -20,7 +21,7 @@ func (s *Store) Keep(ctx context.Context, sale *seatmap.Sale, basket seatmap.Bas
 	b.State = BookingHeld
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	return said("keep booking "+b.ID, insertBooking(ctx, s.pool, b))
+	return pg.Said("keep booking "+b.ID, insertBooking(ctx, s.pool, b))
 }
 
 // Open returns the tokens of the bookings of an event that are held or being
@@ -30,13 +31,13 @@ func (s *Store) Open(ctx context.Context, event string) ([]string, error) {
 	defer cancel()
 	rows, err := s.pool.Query(ctx, `SELECT id FROM bookings WHERE event_id = $1 AND state IN ('held', 'paying') AND holds AND deadline > clock_timestamp()`, event)
 	if err != nil {
-		return nil, said("list open bookings of "+event, err)
+		return nil, pg.Said("list open bookings of "+event, err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
 	for k := range ids {
 		ids[k] = ids[k][len(event)+1:]
 	}
-	return ids, said("list open bookings of "+event, err)
+	return ids, pg.Said("list open bookings of "+event, err)
 }
 
 // Follow moves the ends and caps of bookings to those of their baskets, never
@@ -56,7 +57,7 @@ func (s *Store) Follow(ctx context.Context, event string, baskets []seatmap.Bask
 			locked AS MATERIALIZED (SELECT id FROM bookings WHERE id = ANY($1) AND state IN ('held', 'paying') ORDER BY id FOR UPDATE)
 		UPDATE bookings b SET deadline = greatest(b.deadline, n.until), cap_at = greatest(b.cap_at, n.cap), updated_at = now()
 		FROM locked JOIN n USING (id) WHERE b.id = locked.id`, ids, until, caps)
-	return said("extend bookings of "+event, err)
+	return pg.Said("extend bookings of "+event, err)
 }
 
 // naming returns the open bookings that name seats, by seat.
@@ -67,7 +68,7 @@ func (s *Store) naming(ctx context.Context, event string, seats []int) (map[int]
 		SELECT `+bookingColumns+` FROM bookings
 		WHERE event_id = $1 AND state IN ('held', 'paying') AND deadline > clock_timestamp() AND seats && $2::int[]`, event, orNone(seats))
 	if err != nil {
-		return nil, said("look for bookings of seats of "+event, err)
+		return nil, pg.Said("look for bookings of seats of "+event, err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*booking, error) { return scanBooking(row) })
 	named := map[int]seatmap.Basket{}
@@ -78,5 +79,5 @@ func (s *Store) naming(ctx context.Context, event string, seats []int) (map[int]
 			}
 		}
 	}
-	return named, said("look for bookings of seats of "+event, err)
+	return named, pg.Said("look for bookings of seats of "+event, err)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -59,7 +60,7 @@ func (s *Store) Truth(ctx context.Context, event string, use func(context.Contex
 	if used != nil {
 		return used
 	}
-	return said("read the truth of "+event, err)
+	return pg.Said("read the truth of "+event, err)
 }
 
 // truth is one statement, so that all of it is of one moment, and that moment
@@ -210,7 +211,7 @@ func (d *Desk) Mirror(ctx context.Context, event string) error {
 			}
 		}
 	})
-	return said("mirror "+event, err)
+	return pg.Said("mirror "+event, err)
 }
 
 // mirrorSome tells Redis of as much as it may be told at once, and says whether
@@ -239,8 +240,8 @@ func (s *Store) mirrorDue(ctx context.Context) ([]string, error) {
 		UNION SELECT event_id FROM bookings WHERE mirror_due
 		UNION SELECT event_id FROM buyers WHERE changes <> told`)
 	if err != nil {
-		return nil, said("look for mirrors due", err)
+		return nil, pg.Said("look for mirrors due", err)
 	}
 	events, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return events, said("look for mirrors due", err)
+	return events, pg.Said("look for mirrors due", err)
 }

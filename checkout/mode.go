@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"seatcast/internal/pg"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -26,10 +28,10 @@ func (s *Store) selling(ctx context.Context, soon time.Duration) ([]selling, err
 			OR id IN (SELECT event_id FROM bookings WHERE state IN ('held', 'paying'))
 		ORDER BY id`, soon)
 	if err != nil {
-		return nil, said("look for events on sale", err)
+		return nil, pg.Said("look for events on sale", err)
 	}
 	events, err := pgx.CollectRows(rows, pgx.RowToStructByPos[selling])
-	return events, said("look for events on sale", err)
+	return events, pg.Said("look for events on sale", err)
 }
 
 // forgotten is a node that has said nothing for so long.
@@ -46,11 +48,11 @@ func (s *Store) answered(ctx context.Context, node string, silent []string) erro
 	_, err := s.pool.Exec(ctx, `INSERT INTO nodes (id, redis_ok_at, silent) VALUES ($1, clock_timestamp(), $2)
 		ON CONFLICT (id) DO UPDATE SET redis_ok_at = excluded.redis_ok_at, silent = excluded.silent`, node, silent)
 	if err != nil {
-		return said("note that Redis answers", err)
+		return pg.Said("note that Redis answers", err)
 	}
 	_, err = s.pool.Exec(ctx, `DELETE FROM nodes WHERE id IN (
 		SELECT id FROM nodes WHERE redis_ok_at < now() - $1::interval ORDER BY id FOR UPDATE SKIP LOCKED)`, forgotten)
-	return said("forget nodes", err)
+	return pg.Said("forget nodes", err)
 }
 
 // endHolds puts those of the events into the mode without holds for which Redis has
@@ -75,7 +77,7 @@ func (s *Store) endHolds(ctx context.Context, events []string, stale time.Durati
 		entered, err = pgx.CollectRows(rows, pgx.RowTo[string])
 		return err
 	})
-	return entered, said("end holds", err)
+	return entered, pg.Said("end holds", err)
 }
 
 // beginHolds ends the mode of an event once renew has made its keys anew, while
@@ -97,7 +99,7 @@ func (s *Store) beginHolds(ctx context.Context, event string, renew func(context
 		return err
 	})
 	if err != nil || began == nil {
-		return time.Time{}, said("hold seats of "+event+" again", err)
+		return time.Time{}, pg.Said("hold seats of "+event+" again", err)
 	}
 	return *began, nil
 }
@@ -108,10 +110,10 @@ func (s *Store) overSince(ctx context.Context, event string, since time.Time) ([
 	rows, err := s.pool.Query(ctx, `SELECT `+bookingColumns+` FROM bookings
 		WHERE event_id = $1 AND state IN ('released', 'expired', 'lost') AND updated_at >= $2`, event, since)
 	if err != nil {
-		return nil, said("look for holds to give back", err)
+		return nil, pg.Said("look for holds to give back", err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*booking, error) { return scanBooking(row) })
-	return all, said("look for holds to give back", err)
+	return all, pg.Said("look for holds to give back", err)
 }
 
 // alone says whether Redis has answered another node lately, and not this one
@@ -123,12 +125,12 @@ func (s *Store) alone(ctx context.Context, node string, stale, rounds time.Durat
 		SELECT EXISTS (SELECT FROM nodes WHERE id <> $1 AND redis_ok_at > clock_timestamp() - $2::interval
 			AND redis_ok_at > coalesce((SELECT redis_ok_at + $3::interval FROM nodes WHERE id = $1), '-infinity'))`,
 		node, stale, rounds).Scan(&alone)
-	return alone, said("look for other nodes", err)
+	return alone, pg.Said("look for other nodes", err)
 }
 
 func (s *Store) unheldEvents(ctx context.Context) (n int, err error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM events WHERE unheld_since IS NOT NULL`).Scan(&n)
-	return n, said("count events without holds", err)
+	return n, pg.Said("count events without holds", err)
 }

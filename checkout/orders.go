@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -124,7 +125,7 @@ func (s *Store) orders(ctx context.Context, q OrderQuery) ([]orderRow, error) {
 		WHERE user_id = $1 AND ($2::timestamptz IS NULL OR (b.created_at, b.id) < ($2, $3))
 		ORDER BY b.created_at DESC, b.id DESC LIMIT $4`, q.User, known(q.Before), q.BeforeID, q.Limit+1)
 	if err != nil {
-		return nil, said("list bookings", err)
+		return nil, pg.Said("list bookings", err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (r orderRow, err error) {
 		err = row.Scan(&r.ID, &r.Event, &r.State, &r.Quote, &r.Money.Amount, &r.Money.Currency, &r.Deadline, &r.Reason, &r.Now, &r.at,
@@ -133,7 +134,7 @@ func (s *Store) orders(ctx context.Context, q OrderQuery) ([]orderRow, error) {
 		r.event.ID = r.Event
 		return r, err
 	})
-	return all, said("list bookings", err)
+	return all, pg.Said("list bookings", err)
 }
 
 // known is nil for the zero time.

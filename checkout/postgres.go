@@ -3,20 +3,15 @@ package checkout
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"io"
-	"net"
-	"slices"
 	"strings"
 	"time"
 
+	"seatcast/internal/pg"
+
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
-
-	"seatcast/seatmap"
 )
 
 // Store is what Postgres keeps of checkout: bookings, attempts, tickets, and
@@ -46,7 +41,7 @@ func patient(ctx context.Context) (context.Context, context.CancelFunc) {
 func (s *Store) extended(ctx context.Context, id string, deadline time.Time) error {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	return said("extend booking "+id, setDeadline(ctx, s.pool, id, deadline))
+	return pg.Said("extend booking "+id, setDeadline(ctx, s.pool, id, deadline))
 }
 
 // stop marks the open attempts of a booking for voiding, so that a verdict
@@ -67,7 +62,7 @@ func (s *Store) stop(ctx context.Context, id string) (open []*attempt, err error
 		open, err = s.voidOpen(ctx, tx, id)
 		return err
 	})
-	return open, said("stop payment of "+id, err)
+	return open, pg.Said("stop payment of "+id, err)
 }
 
 // close ends a booking nothing is being paid for: released by its owner, or
@@ -88,7 +83,7 @@ func (s *Store) close(ctx context.Context, id string, to BookingState) error {
 		}
 		return moveBooking(ctx, tx, id, to)
 	})
-	return said("close booking "+id, err)
+	return pg.Said("close booking "+id, err)
 }
 
 // asked notes that the provider is being asked about an attempt, so that one
@@ -97,7 +92,7 @@ func (s *Store) asked(ctx context.Context, id string) error {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	_, err := s.pool.Exec(ctx, `UPDATE attempts SET asked_at = now() WHERE id = $1`, id)
-	return said("note question about "+id, err)
+	return pg.Said("note question about "+id, err)
 }
 
 // overdue returns the bookings that need the reconciler: an attempt that has
@@ -113,10 +108,10 @@ func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, 
 			SELECT booking_id FROM attempts WHERE state IN ('created', 'authorized', 'capturing', 'refunding') AND asked_at <= now() - $1::interval
 		) overdue ORDER BY random() LIMIT 500`, askAfter)
 	if err != nil {
-		return nil, said("look for overdue bookings", err)
+		return nil, pg.Said("look for overdue bookings", err)
 	}
 	ids, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	return ids, said("look for overdue bookings", err)
+	return ids, pg.Said("look for overdue bookings", err)
 }
 
 // ending returns the bookings under payment whose hold ends soon and may last
@@ -129,42 +124,11 @@ func (s *Store) ending(ctx context.Context, ahead time.Duration) ([]*booking, er
 		WHERE state = 'paying' AND deadline < cap_at AND deadline > now() AND deadline <= now() + $1::interval
 		ORDER BY deadline LIMIT 500`, ahead)
 	if err != nil {
-		return nil, said("look for holds that end", err)
+		return nil, pg.Said("look for holds that end", err)
 	}
 	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (*booking, error) { return scanBooking(row) })
-	return all, said("look for holds that end", err)
+	return all, pg.Said("look for holds that end", err)
 }
 
 // newID returns a name nobody can guess.
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
-
-// said names the call an error came from, and makes one of a database that
-// does not answer seatmap.ErrUnavailable.
-func said(call string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case down(err):
-		return fmt.Errorf("%s: %w: %w", call, seatmap.ErrUnavailable, err)
-	default:
-		return fmt.Errorf("%s: %w", call, err)
-	}
-}
-
-func down(err error) bool {
-	var (
-		pg   *pgconn.PgError
-		conn *pgconn.ConnectError
-		wire net.Error
-	)
-	if errors.As(err, &pg) {
-		switch pg.Code[:2] {
-		case "08", "53", "57": // connection, resources, operator intervention
-			return true
-		}
-		// lock timeout, deadlock, a transaction that stood still, a standby
-		return slices.Contains([]string{"55P03", "40P01", "25P03", "25006"}, pg.Code)
-	}
-	return errors.As(err, &conn) || errors.As(err, &wire) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
-}

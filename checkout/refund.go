@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -52,5 +53,5 @@ func (s *Store) refundFailed(ctx context.Context, id, reason string) error {
 		}
 		return moveAttempt(ctx, tx, id, AttemptRefundFailed, reason)
 	})
-	return said(fmt.Sprintf("note that %s cannot be refunded", id), err)
+	return pg.Said(fmt.Sprintf("note that %s cannot be refunded", id), err)
 }

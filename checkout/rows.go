@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -89,14 +90,14 @@ func (s *Store) booking(ctx context.Context, id string) (*booking, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	b, err := scanBooking(s.pool.QueryRow(ctx, `SELECT `+bookingColumns+` FROM bookings WHERE id = $1`, id))
-	return b, said("read booking "+id, err)
+	return b, pg.Said("read booking "+id, err)
 }
 
 func (s *Store) attempt(ctx context.Context, id string) (*attempt, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	a, err := scanAttempt(s.pool.QueryRow(ctx, `SELECT `+attemptColumns+` FROM attempts WHERE id = $1`, id))
-	return a, said("read attempt "+id, err)
+	return a, pg.Said("read attempt "+id, err)
 }
 
 // attempts returns the attempts of a booking, oldest first.
@@ -104,7 +105,7 @@ func (s *Store) attempts(ctx context.Context, booking string) ([]*attempt, error
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	all, err := attemptsOf(ctx, s.pool, booking)
-	return all, said("read attempts of "+booking, err)
+	return all, pg.Said("read attempts of "+booking, err)
 }
 
 func attemptsOf(ctx context.Context, q querier, booking string) ([]*attempt, error) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -78,7 +79,7 @@ func (d *Desk) Seats(ctx context.Context, sale *seatmap.Sale, q SeatQuery) (Seat
 	for after := q.After; list.Next == nil; {
 		rows, err := d.store.seatRows(ctx, sale.Event, after, q.Channel)
 		if err != nil {
-			return SeatList{}, said("list seats of "+sale.Event, err)
+			return SeatList{}, pg.Said("list seats of "+sale.Event, err)
 		}
 		var holding map[int]seatmap.Basket
 		if list.HoldsKnown {

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"time"
 
+	"seatcast/internal/pg"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -43,7 +45,7 @@ func (s *Store) settle(ctx context.Context, provider string, p Payment, n *Notic
 		}
 		return s.apply(ctx, tx, b, a, p, &out)
 	})
-	return out, said("settle payment "+p.ID, err)
+	return out, pg.Said("settle payment "+p.ID, err)
 }
 
 // remember takes a notice in. False when it has been handled, under its own id

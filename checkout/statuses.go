@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -33,14 +34,14 @@ func (d *Desk) Close(ctx context.Context, event string, c Close) (Altered, error
 	}
 	a, err := d.alter(ctx, event, change{evenHeld: c.EvenHeld, unsold: c.Reason != "",
 		plan: func(context.Context, pgx.Tx) ([]int, func(standing) standing, error) { return c.Seats, to, nil }})
-	return a, said("close seats of "+event, err)
+	return a, pg.Said("close seats of "+event, err)
 }
 
 // Reopen takes back what Close did: a seat is then what its channel says.
 func (d *Desk) Reopen(ctx context.Context, event string, seats []int) (Altered, error) {
 	a, err := d.alter(ctx, event, change{
 		plan: func(context.Context, pgx.Tx) ([]int, func(standing) standing, error) { return seats, released, nil }})
-	return a, said("reopen seats of "+event, err)
+	return a, pg.Said("reopen seats of "+event, err)
 }
 
 // change is a change of why seats are for sale or not.

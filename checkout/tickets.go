@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -33,7 +34,7 @@ func (s *Store) tickets(ctx context.Context, bookings ...string) (map[string][]t
 			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')
 		FROM tickets t WHERE booking_id = ANY($1) ORDER BY i NULLS LAST, area, id`, bookings)
 	if err != nil {
-		return nil, said("read tickets", err)
+		return nil, pg.Said("read tickets", err)
 	}
 	all := map[string][]ticket{}
 	var (
@@ -44,7 +45,7 @@ func (s *Store) tickets(ctx context.Context, bookings ...string) (map[string][]t
 		all[of] = append(all[of], t)
 		return nil
 	})
-	return all, said("read tickets", err)
+	return all, pg.Said("read tickets", err)
 }
 
 // describe shows tickets of a booking. What a door reads is told of those that

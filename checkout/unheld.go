@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -34,7 +35,7 @@ func (s *Store) unheld(ctx context.Context, call, event string, work func(contex
 		}
 		return work(ctx, tx)
 	})
-	return said(call, err)
+	return pg.Said(call, err)
 }
 
 // staysUnheld has an event stay without holds until the end of tx; seatmap.ErrHeld

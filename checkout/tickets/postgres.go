@@ -4,15 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
 
@@ -116,13 +113,7 @@ func (d *Door) locked(ctx context.Context, call, id string, do func(context.Cont
 		}
 		return do(ctx, tx, e)
 	})
-	switch {
-	case err == nil:
-		return nil
-	case down(err):
-		return fmt.Errorf("%s: %w: %w", call, seatmap.ErrUnavailable, err)
-	}
-	return fmt.Errorf("%s: %w", call, err)
+	return pg.Said(call, err)
 }
 
 // lock locks a ticket's row, and only then reads what its scans were: whoever
@@ -180,21 +171,4 @@ func (e *entry) readScans(ctx context.Context, tx pgx.Tx) error {
 	}
 	e.in = true
 	return err
-}
-
-func down(err error) bool {
-	var (
-		pg   *pgconn.PgError
-		conn *pgconn.ConnectError
-		wire net.Error
-	)
-	if errors.As(err, &pg) {
-		switch pg.Code[:2] {
-		case "08", "53", "57": // connection, resources, operator intervention
-			return true
-		}
-		return pg.Code == "55P03" || pg.Code == "40P01" || pg.Code == "25006" // lock timeout, deadlock, a standby
-	}
-	return errors.As(err, &conn) || errors.As(err, &wire) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }

@@ -3,15 +3,11 @@ package history
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net"
+
+	"seatcast/internal/pg"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-
-	"seatcast/seatmap"
 )
 
 // Book is the seat log in Postgres.
@@ -39,10 +35,10 @@ func (b *Book) events(ctx context.Context) ([]listed, error) {
 		SELECT e.id, e.mode = 'hot', coalesce(p.n, 0) FROM events e LEFT JOIN seat_log_positions p ON p.event_id = e.id
 		WHERE e.starts_at > now() - interval '30 days'`)
 	if err != nil {
-		return nil, said("look for events to record", err)
+		return nil, pg.Said("look for events to record", err)
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[listed])
-	return all, said("look for events to record", err)
+	return all, pg.Said("look for events to record", err)
 }
 
 // page is what is entered at once: it takes the event to a new position.
@@ -73,7 +69,7 @@ func (b *Book) turn(ctx context.Context, event string, write func(context.Contex
 		at = p.to
 		return p.enter(ctx, tx, event)
 	})
-	return at, said("record "+event, err)
+	return at, pg.Said("record "+event, err)
 }
 
 // lockPosition returns how far the event is, and makes everybody else wait, or
@@ -142,34 +138,4 @@ func (s *shelf) known(ctx context.Context, seats int) (map[int]known, error) {
 		return nil
 	})
 	return all, err
-}
-
-// said names the call an error came from, and makes one of a database that
-// does not answer seatmap.ErrUnavailable.
-func said(call string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case down(err):
-		return fmt.Errorf("%s: %w: %w", call, seatmap.ErrUnavailable, err)
-	default:
-		return fmt.Errorf("%s: %w", call, err)
-	}
-}
-
-func down(err error) bool {
-	var (
-		pg   *pgconn.PgError
-		conn *pgconn.ConnectError
-		wire net.Error
-	)
-	if errors.As(err, &pg) {
-		switch pg.Code[:2] {
-		case "08", "53", "57": // connection, resources, operator intervention
-			return true
-		}
-		return pg.Code == "55P03" || pg.Code == "25006" // lock timeout, a standby
-	}
-	return errors.As(err, &conn) || errors.As(err, &wire) || errors.Is(err, io.EOF) ||
-		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.DeadlineExceeded)
 }

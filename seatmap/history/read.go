@@ -7,6 +7,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"seatcast/internal/pg"
+
 	"github.com/jackc/pgx/v5"
 )
 
@@ -27,7 +29,7 @@ func (b *Book) position(ctx context.Context, event string) (p Position, err erro
 	if errors.Is(err, pgx.ErrNoRows) {
 		return Position{}, nil
 	}
-	return p, said("how far "+event+" is recorded", err)
+	return p, pg.Said("how far "+event+" is recorded", err)
 }
 
 // index is that of a seat the event has, or has had on a chart before, or errNoSeat.
@@ -39,7 +41,7 @@ func (b *Book) index(ctx context.Context, event, ticket string) (i int, err erro
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = errNoSeat
 	}
-	return i, said("look for a seat of "+event, err)
+	return i, pg.Said("look for a seat of "+event, err)
 }
 
 // before returns so many entries of a seat, the newest below number n first.
@@ -57,10 +59,10 @@ func (b *Book) at(ctx context.Context, event string, seat int, moment time.Time)
 func (b *Book) entries(ctx context.Context, sql string, args ...any) ([]Entry, error) {
 	rows, err := b.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, said("read the seat log", err)
+		return nil, pg.Said("read the seat log", err)
 	}
 	all, err := pgx.CollectRows(rows, scanEntry)
-	return all, said("read the seat log", err)
+	return all, pg.Said("read the seat log", err)
 }
 
 const gapColumns = `from_n, coalesce(from_at, 'epoch'), to_n, to_at, reason`
@@ -86,10 +88,10 @@ func (b *Book) gapsAt(ctx context.Context, event string, moment time.Time) ([]Ga
 func (b *Book) gaps(ctx context.Context, sql string, args ...any) ([]Gap, error) {
 	rows, err := b.pool.Query(ctx, sql, args...)
 	if err != nil {
-		return nil, said("read the gaps of the seat log", err)
+		return nil, pg.Said("read the gaps of the seat log", err)
 	}
 	all, err := pgx.CollectRows(rows, scanGap)
-	return all, said("read the gaps of the seat log", err)
+	return all, pg.Said("read the gaps of the seat log", err)
 }
 
 // sale is one ticket a seat has had, and what was paid for it.
@@ -117,17 +119,17 @@ func (b *Book) sales(ctx context.Context, event string, seat int) ([]sale, error
 		LEFT JOIN LATERAL (SELECT id, state, provider FROM attempts WHERE booking_id = b.id ORDER BY created_at DESC, id DESC LIMIT 1) a ON true
 		ORDER BY t.created_at DESC LIMIT 200`, event, seat)
 	if err != nil {
-		return nil, said("read the tickets of a seat", err)
+		return nil, pg.Said("read the tickets of a seat", err)
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[sale])
-	return all, said("read the tickets of a seat", err)
+	return all, pg.Said("read the tickets of a seat", err)
 }
 
 // accounts returns whose bookings these are; one without a row is absent.
 func (b *Book) accounts(ctx context.Context, bookings []string) (map[string]string, error) {
 	rows, err := b.pool.Query(ctx, `SELECT id, user_id FROM bookings WHERE id = ANY($1)`, bookings)
 	if err != nil {
-		return nil, said("read the accounts of bookings", err)
+		return nil, pg.Said("read the accounts of bookings", err)
 	}
 	users := make(map[string]string)
 	var id, user string
@@ -135,7 +137,7 @@ func (b *Book) accounts(ctx context.Context, bookings []string) (map[string]stri
 		users[id] = user
 		return nil
 	})
-	return users, said("read the accounts of bookings", err)
+	return users, pg.Said("read the accounts of bookings", err)
 }
 
 // call is an operator's call that was under way at one of some moments.
@@ -158,8 +160,8 @@ func (b *Book) calls(ctx context.Context, event string, moments []time.Time) ([]
 			ON c.at <= m.at + $3::interval AND coalesce(o.at, c.at + interval '1 minute') >= m.at - $3::interval
 		WHERE c.event_id = $1 AND c.method <> 'GET' AND coalesce(o.status, 200) < 400 ORDER BY m.k, c.id LIMIT 1000`, event, moments, skew)
 	if err != nil {
-		return nil, said("read the calls of operators", err)
+		return nil, pg.Said("read the calls of operators", err)
 	}
 	all, err := pgx.CollectRows(rows, pgx.RowToStructByPos[call])
-	return all, said("read the calls of operators", err)
+	return all, pg.Said("read the calls of operators", err)
 }
