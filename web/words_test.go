@@ -137,3 +137,26 @@ func TestEveryProblemAShopperMayMeetIsSaidInWords(t *testing.T) {
 		}
 	}
 }
+
+// lostFor finds why checkout calls a booking lost.
+var lostFor = regexp.MustCompile(`(?m)^\tReason\w+ += "(\w+)"`)
+
+func TestEveryReasonAnOrderIsLostForIsSaidInWords(t *testing.T) {
+	source, err := os.ReadFile("../checkout/checkout.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{}
+	for _, m := range lostFor.FindAllStringSubmatch(string(source), -1) {
+		if m[1] != "seats_gone" { // what seats_lost says by itself
+			want = append(want, m[1])
+		}
+	}
+	slices.Sort(want)
+	p := browsertest.Open(t, client(t, noAPI))
+	said := browsertest.Eval[[]string](p, browsertest.Modules+`const { reasons } = await use('words.js'); return reasons;`)
+	slices.Sort(said)
+	if len(want) < 5 || !slices.Equal(said, want) {
+		t.Errorf("the page has words for %v, and bookings are lost for %v", said, want)
+	}
+}

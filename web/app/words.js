@@ -111,9 +111,13 @@ export const UNHELD = 'Seats cannot be held right now. They are yours when you h
 const losses = {
   area_full: 'There are not that many places left in this area. You have not been charged.',
   account_limit: 'With the tickets you have, that is more than one account may buy. You have not been charged.',
+  card_limit: 'This card would have paid for more tickets than one card may. You have not been charged; another card will do, if the seats are still there.',
   capture_refused: 'Your bank took its approval back. You have not been charged, and the seats are free again.',
   wrong_amount: 'Your bank took another amount than was asked for. It goes back to you, and the seats are free again.',
 };
+
+/** reasons are those that have words of their own. */
+export const reasons = Object.keys(losses);
 
 /**
  * sentence says a problem in plain words.
