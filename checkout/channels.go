@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
+
+	"seatcast/internal/pg"
 )
 
 // Channel is a part of the seats that is not for sale to the public until it

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"time"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
+
+	"seatcast/internal/pg"
 )
 
 // Jobs talk to the payment provider after the transaction that wanted it has

@@ -4,9 +4,9 @@ import (
 	"context"
 	"time"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
+
+	"seatcast/internal/pg"
 )
 
 // selling is an event whose mode matters now.

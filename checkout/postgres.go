@@ -7,11 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/riverqueue/river"
+
+	"seatcast/internal/pg"
 )
 
 // Store is what Postgres keeps of checkout: bookings, attempts, tickets, and

@@ -6,9 +6,9 @@ import (
 	"errors"
 	"time"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
+
+	"seatcast/internal/pg"
 )
 
 // outcome is what settling a payment has come to, for whoever acts on it after

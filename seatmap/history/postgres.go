@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"seatcast/internal/pg"
 )
 
 // Book is the seat log in Postgres.

@@ -7,9 +7,9 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"seatcast/internal/pg"
-
 	"github.com/jackc/pgx/v5"
+
+	"seatcast/internal/pg"
 )
 
 // entryColumns are what scanEntry reads.
