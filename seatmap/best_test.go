@@ -212,6 +212,7 @@ func TestBestAvailableSplitsAPartyIntoTheFewestNearGroups(t *testing.T) {
 	}{
 		{"behind each other, not at two ends", draw("ooxxxxxoo", "ooxxxxxxx"), 4, "A-1 A-2 + B-1 B-2"},
 		{"two groups rather than three near ones", draw("oxoxoxx", "xxxxxxx", "ooxxxxx"), 3, "A-3 + C-1 C-2"},
+		{"what is left beside a wheelchair space is not alone", draw("oowxxx", "xxxxxx", "ooxxxx", "ooxxxx"), 3, "A-1 + C-1 C-2"},
 		{"no single left when another run avoids it", draw("oooxxxx", "oxxoooxx", "ooxxxxx"), 5, "A-1 A-2 A-3 + C-1 C-2"},
 	} {
 		t.Run(v.name, func(t *testing.T) {

@@ -72,7 +72,8 @@ func Decimals(currency string) (decimals int, known bool) {
 // Allocate splits an amount of nought or more into parts in proportion to
 // weights of nought or more, by the method of the largest remainder: each part
 // is its exact share rounded down, and what is left goes, one unit each, to those
-// that lost most by that, the earlier first where they lost the same. So the
+// that lost most by that: where they lost the same to the greater weight, and of
+// equal weights to the earlier, so the order decides between equals only. The
 // parts add up to the amount, none is below nought or further than one unit
 // from its exact share, and equal weights differ by one unit at most. Weights
 // that are all nought count as equal. Of no weights there are no parts. The
@@ -96,7 +97,9 @@ func Allocate(amount int64, weights []int64) []int64 {
 		parts[n], lost[n], order[n] = int64(quotient), remainder, n
 		left -= parts[n]
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(lost[b], lost[a]) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return cmp.Or(cmp.Compare(lost[b], lost[a]), cmp.Compare(weights[b], weights[a]))
+	})
 	for _, n := range order[:left] {
 		parts[n]++
 	}

@@ -78,6 +78,15 @@ func TestPartsAddUpAndNoneIsAUnitFromItsShare(t *testing.T) {
 	})
 }
 
+func TestOfPartsThatLostTheSameTheGreaterGetsTheUnit(t *testing.T) {
+	for _, weights := range [][]int64{{1, 1, 7}, {1, 7, 1}, {7, 1, 1}} {
+		got := paired(weights, seatmap.Allocate(15, weights))
+		if want := [][2]int64{{1, 1}, {1, 2}, {7, 12}}; !slices.Equal(got, want) {
+			t.Errorf("15 by %v: %v", weights, got)
+		}
+	}
+}
+
 func TestPartsDoNotDependOnTheOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		amount := amounts.Draw(t, "amount")

@@ -151,24 +151,39 @@ func (h *hunt) around(a, n, groups int) {
 }
 
 // nextRun returns the unused run nearest to center that leaves the rest of n
-// seats to so many groups less one. The last one had better not leave a single
-// seat.
+// seats to so many groups less one. One of those that leave the fewest orphans,
+// if it is the last.
 func (h *hunt) nextRun(n, groups int, center Point) int {
 	sp := &h.split
 	least := n - longest(sp.unused, groups-1)
-	best, bestSingle, bestFar := -1, false, 0.0
+	best, bestOrphans, bestFar := -1, 0, 0.0
 	for k := range sp.pool {
 		r := &sp.pool[k]
 		if sp.used[k] || r.n < least {
 			continue
 		}
 		dx, dy := r.middle.X-center.X, r.middle.Y-center.Y
-		single, far := r.n == n+1 && !h.w.AllowOrphans, dx*dx+dy*dy
-		if best < 0 || bestSingle && !single || bestSingle == single && far < bestFar {
-			best, bestSingle, bestFar = k, single, far
+		orphans, far := h.orphansOf(r.part, n), dx*dx+dy*dy
+		if best < 0 || orphans < bestOrphans || orphans == bestOrphans && far < bestFar {
+			best, bestOrphans, bestFar = k, orphans, far
 		}
 	}
 	return best
+}
+
+// orphansOf returns the fewest that n seats of a run can leave, 0 for a run of
+// no more.
+func (h *hunt) orphansOf(r part, n int) (fewest int) {
+	for p := r.from; p <= r.from+r.n-n && n < r.n; p++ {
+		orphans := h.orphansBeside(p, n)
+		if orphans == 0 {
+			return 0
+		}
+		if p == r.from || orphans < fewest {
+			fewest = orphans
+		}
+	}
+	return fewest
 }
 
 // piece returns n seats of a run: those that leave the fewest orphans, and of
@@ -179,10 +194,7 @@ func (h *hunt) piece(r part, n int, center Point) part {
 		if n == r.n {
 			break
 		}
-		orphans := 0
-		if !h.w.AllowOrphans {
-			orphans = h.orphansBeside(p, n)
-		}
+		orphans := h.orphansBeside(p, n)
 		if far := distance(h.s.middle(p, n), center); orphans < bestOrphans || orphans == bestOrphans && far < bestFar {
 			best, bestOrphans, bestFar = p, orphans, far
 		}
@@ -190,8 +202,12 @@ func (h *hunt) piece(r part, n int, center Point) part {
 	return part{best, n}
 }
 
-// orphansBeside counts what a block of n seats from p on leaves alone.
+// orphansBeside counts what a block of n seats from p on leaves alone, for a
+// wish that minds.
 func (h *hunt) orphansBeside(p, n int) (orphans int) {
+	if h.w.AllowOrphans {
+		return 0
+	}
 	counts := func(q int) bool { return h.free.has(q) && !h.s.reserved.has(q) }
 	if h.s.beside(p) && counts(p-1) && !(h.s.beside(p-1) && h.free.has(p-2)) {
 		orphans++
