@@ -81,8 +81,8 @@ func (b *Books) void(ctx context.Context, id string) error {
 }
 
 // refund gives money back, or returns the refund its key has made before. More
-// than is there fails, and leaves no trace.
-func (b *Books) refund(ctx context.Context, r checkout.Refund) (got refund, err error) {
+// than is there fails, and leaves no trace. A pending one is decided after so long.
+func (b *Books) refund(ctx context.Context, r checkout.Refund, in time.Duration) (got refund, err error) {
 	err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		e, err := scanEntry(tx.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE id = $1 FOR UPDATE`, r.Payment))
 		if err != nil {
@@ -92,19 +92,74 @@ func (b *Books) refund(ctx context.Context, r checkout.Refund) (got refund, err 
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
-		got = refund{ID: "re_" + strings.ToLower(rand.Text()), Payment: r.Payment, Money: r.Money, State: checkout.RefundSucceeded}
-		if e.State != checkout.PaymentCaptured || r.Money.Currency != e.Currency || r.Money.Amount > e.Amount-e.Refunded {
+		var pending int64
+		err = tx.QueryRow(ctx, `SELECT coalesce(sum(amount), 0)::bigint FROM sandbox_refunds WHERE payment_id = $1 AND state = 'pending'`,
+			e.ID).Scan(&pending)
+		if err != nil {
+			return err
+		}
+		got = refund{ID: "re_" + strings.ToLower(rand.Text()), Payment: r.Payment, Money: r.Money}
+		if e.State != checkout.PaymentCaptured || r.Money.Currency != e.Currency || r.Money.Amount > e.Amount-e.Refunded-pending {
 			got = refund{Payment: r.Payment, Money: r.Money, State: checkout.RefundFailed, Reason: "more_than_was_captured"}
 			return nil
 		}
-		if _, err := tx.Exec(ctx, `INSERT INTO sandbox_refunds (idempotency_key, id, payment_id, amount, state) VALUES ($1, $2, $3, $4, $5)`,
-			r.Key, got.ID, r.Payment, r.Money.Amount, got.State); err != nil {
+		got.State, got.Reason = refunds(e.Card)
+		_, err = tx.Exec(ctx, `INSERT INTO sandbox_refunds (idempotency_key, id, payment_id, amount, state, reason, settle_at)
+			VALUES ($1, $2, $3, $4, $5, $6, CASE WHEN $5 = 'pending' THEN now() + $7::interval END)`,
+			r.Key, got.ID, r.Payment, r.Money.Amount, got.State, got.Reason, in)
+		if err != nil {
 			return err
 		}
-		_, err = tx.Exec(ctx, `UPDATE sandbox_payments SET refunded = refunded + $2, updated_at = now() WHERE id = $1`, r.Payment, r.Money.Amount)
-		return err
+		return enter(ctx, tx, e.Card, got)
 	})
 	return got, err
+}
+
+// enter takes a refund off its payment, once it has succeeded, and announces
+// what became of it.
+func enter(ctx context.Context, tx pgx.Tx, card string, r refund) error {
+	switch r.State {
+	case checkout.RefundPending:
+		return nil
+	case checkout.RefundSucceeded:
+		_, err := tx.Exec(ctx, `UPDATE sandbox_payments SET refunded = refunded + $2, updated_at = now() WHERE id = $1`, r.Payment, r.Money.Amount)
+		if err != nil {
+			return err
+		}
+	}
+	return post(ctx, tx, card, notice{ID: "evt_" + r.ID, Payment: r.Payment, Type: "refund." + string(r.State), Refund: r.ID})
+}
+
+// decideRefunds ends the pending refunds whose time has come: of one payment, or
+// every one.
+func (b *Books) decideRefunds(ctx context.Context, payment string) error {
+	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `
+			UPDATE sandbox_refunds SET state = CASE WHEN card = $2 THEN 'failed' ELSE 'succeeded' END,
+				reason = CASE WHEN card = $2 THEN 'account_closed' ELSE '' END
+			FROM (SELECT r.id AS due, card FROM sandbox_refunds r JOIN sandbox_payments p ON p.id = payment_id
+				WHERE r.state = 'pending' AND settle_at <= now() AND ($1 = '' OR payment_id = $1) FOR UPDATE OF r SKIP LOCKED) d
+			WHERE id = due RETURNING `+refundColumns+`, card`, payment, CardRefundReturned)
+		if err != nil {
+			return err
+		}
+		type decided struct {
+			refund
+			card string
+		}
+		all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (d decided, err error) {
+			return d, row.Scan(&d.ID, &d.Payment, &d.Money.Amount, &d.Money.Currency, &d.State, &d.Reason, &d.card)
+		})
+		if err != nil {
+			return err
+		}
+		for _, d := range all {
+			if err := enter(ctx, tx, d.card, d.refund); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 const refundColumns = `id, payment_id, amount, (SELECT currency FROM sandbox_payments p WHERE p.id = payment_id), state, reason`
@@ -135,9 +190,14 @@ func (b *Books) step(ctx context.Context, sql string, args ...any) error {
 }
 
 func announce(ctx context.Context, tx pgx.Tx, e entry) error {
-	for range webhooks(e.Card) {
-		_, err := tx.Exec(ctx, `INSERT INTO sandbox_webhooks (event_id, payment_id, type) VALUES ($1, $2, $3)`,
-			eventID(e.ID, e.State), e.ID, kind(e.State))
+	return post(ctx, tx, e.Card, notice{ID: eventID(e.ID, e.State), Payment: e.ID, Type: kind(e.State)})
+}
+
+// post has the webhook about a step sent, as often as the card says.
+func post(ctx context.Context, tx pgx.Tx, card string, n notice) error {
+	for range webhooks(card) {
+		_, err := tx.Exec(ctx, `INSERT INTO sandbox_webhooks (event_id, payment_id, type, step) VALUES ($1, $2, $3, $4)`,
+			n.ID, n.Payment, n.Type, n.Refund)
 		if err != nil {
 			return err
 		}
@@ -157,12 +217,12 @@ func (b *Books) claim(ctx context.Context, limit int) ([]dueWebhook, error) {
 	rows, err := b.pool.Query(ctx, `
 		UPDATE sandbox_webhooks SET tries = tries + 1, due_at = now() + least(60, 2 ^ least(tries, 6)) * interval '1 second'
 		WHERE id IN (SELECT id FROM sandbox_webhooks WHERE sent_at IS NULL AND due_at <= now() ORDER BY due_at LIMIT $1 FOR UPDATE SKIP LOCKED)
-		RETURNING id, event_id, payment_id, type`, limit)
+		RETURNING id, event_id, payment_id, type, step`, limit)
 	if err != nil {
 		return nil, err
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (d dueWebhook, err error) {
-		return d, row.Scan(&d.row, &d.ID, &d.Payment, &d.Type)
+		return d, row.Scan(&d.row, &d.ID, &d.Payment, &d.Type, &d.Refund)
 	})
 }
 

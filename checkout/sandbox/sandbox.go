@@ -58,6 +58,10 @@ const (
 	CardLost      = "4000000000000127"
 	CardLate      = "4000000000000069"
 	CardRefused   = "4000000000000119"
+
+	CardRefundSlow     = "4000000000007726"
+	CardRefundFails    = "4000000000003055"
+	CardRefundReturned = "4000000000005126"
 )
 
 // Cards lists every card. Any other number is declined.
@@ -70,6 +74,9 @@ var Cards = []Card{
 	{CardLost, "takes a few seconds; no webhook is ever sent"},
 	{CardLate, "is approved long after the hold has ended"},
 	{CardRefused, "is approved at once; taking the money is refused"},
+	{CardRefundSlow, "is approved at once; a refund is pending for a few seconds"},
+	{CardRefundFails, "is approved at once; a refund is refused"},
+	{CardRefundReturned, "is approved at once; a refund is pending for a few seconds and then fails"},
 }
 
 // Options of New. Books, URL and Secret are needed; of everything else the zero
@@ -80,9 +87,10 @@ type Options struct {
 	Secret string // what they are signed with
 	Log    *slog.Logger
 
-	Delay time.Duration // what CardSlow and CardLost take; 3 s
-	Late  time.Duration // what CardLate takes; 25 min
-	Every time.Duration // how often Run looks for what is due; 200 ms
+	Delay  time.Duration // what CardSlow and CardLost take; 3 s
+	Late   time.Duration // what CardLate takes; 25 min
+	Refund time.Duration // what a refund of CardRefundSlow and CardRefundReturned takes; 5 s
+	Every  time.Duration // how often Run looks for what is due; 200 ms
 }
 
 // Sandbox is a checkout.Provider.
@@ -92,7 +100,7 @@ type Sandbox struct {
 	secret []byte
 	log    *slog.Logger
 
-	delay, late, every time.Duration
+	delay, late, refunded, every time.Duration
 }
 
 var _ checkout.Provider = (*Sandbox)(nil)
@@ -101,7 +109,8 @@ var _ checkout.Provider = (*Sandbox)(nil)
 // verdicts and sends the webhooks.
 func New(o Options) *Sandbox {
 	s := &Sandbox{books: o.Books, url: o.URL, secret: []byte(o.Secret), log: o.Log,
-		delay: orElse(o.Delay, 3*time.Second), late: orElse(o.Late, 25*time.Minute), every: orElse(o.Every, 200*time.Millisecond)}
+		delay: orElse(o.Delay, 3*time.Second), late: orElse(o.Late, 25*time.Minute),
+		refunded: orElse(o.Refund, 5*time.Second), every: orElse(o.Every, 200*time.Millisecond)}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
@@ -141,7 +150,7 @@ func (s *Sandbox) Create(ctx context.Context, c checkout.Charge) (checkout.Payme
 // verdict says how a card begins, and in what time it is approved if not now.
 func (s *Sandbox) verdict(card string) (state checkout.PaymentState, reason string, in time.Duration) {
 	switch card {
-	case CardApprove, CardDuplicate, CardEarly, CardRefused:
+	case CardApprove, CardDuplicate, CardEarly, CardRefused, CardRefundSlow, CardRefundFails, CardRefundReturned:
 		return checkout.PaymentAuthorized, "", 0
 	case CardSlow, CardLost:
 		return checkout.PaymentProcessing, "", s.delay
@@ -151,6 +160,17 @@ func (s *Sandbox) verdict(card string) (state checkout.PaymentState, reason stri
 		return checkout.PaymentFailed, "card_declined", 0
 	}
 	return checkout.PaymentFailed, "unknown_card", 0
+}
+
+// refunds says how a refund to a card begins.
+func refunds(card string) (state checkout.RefundState, reason string) {
+	switch card {
+	case CardRefundSlow, CardRefundReturned:
+		return checkout.RefundPending, ""
+	case CardRefundFails:
+		return checkout.RefundFailed, "refund_declined"
+	}
+	return checkout.RefundSucceeded, ""
 }
 
 // webhooks says how often the webhook about a step of a payment is sent.
@@ -166,10 +186,18 @@ func webhooks(card string) int {
 
 // Get implements checkout.Provider.
 func (s *Sandbox) Get(ctx context.Context, id string) (checkout.Payment, error) {
-	if err := s.books.decide(ctx, id); err != nil {
+	if err := s.decide(ctx, id); err != nil {
 		return checkout.Payment{}, fmt.Errorf("sandbox: get: %w", err)
 	}
 	return s.get(ctx, id)
+}
+
+// decide does what is due, about one payment or ("") every one.
+func (s *Sandbox) decide(ctx context.Context, id string) error {
+	if err := s.books.decide(ctx, id); err != nil {
+		return err
+	}
+	return s.books.decideRefunds(ctx, id)
 }
 
 func (s *Sandbox) get(ctx context.Context, id string) (checkout.Payment, error) {
@@ -202,7 +230,10 @@ func (s *Sandbox) Void(ctx context.Context, id string) (checkout.Payment, error)
 // Refund implements checkout.Provider. The same key with another amount or
 // payment is an error.
 func (s *Sandbox) Refund(ctx context.Context, r checkout.Refund) (checkout.RefundAnswer, error) {
-	got, err := s.books.refund(ctx, r)
+	if err := s.books.decideRefunds(ctx, r.Payment); err != nil {
+		return checkout.RefundAnswer{}, fmt.Errorf("sandbox: refund: %w", err)
+	}
+	got, err := s.books.refund(ctx, r, s.refunded)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = checkout.ErrUnknownPayment
 	}
@@ -248,6 +279,7 @@ type notice struct {
 	ID      string `json:"id"`
 	Type    string `json:"type"`
 	Payment string `json:"payment"`
+	Refund  string `json:"refund,omitempty"` // which of the payment
 }
 
 func kind(s checkout.PaymentState) string { return "payment." + string(s) }
@@ -266,7 +298,7 @@ func (s *Sandbox) Notice(header func(string) string, body []byte) (checkout.Noti
 	if err := json.Unmarshal(body, &n); err != nil || n.ID == "" || n.Payment == "" {
 		return checkout.Notice{}, fmt.Errorf("%w: the body is not a notice", checkout.ErrBadSignature)
 	}
-	return checkout.Notice{Event: n.ID, Type: n.Type, Payment: n.Payment}, nil
+	return checkout.Notice{Event: n.ID, Type: n.Type, Payment: n.Payment, Step: n.Refund}, nil
 }
 
 // Sign returns the signature header of a body sent at a time.
@@ -337,7 +369,7 @@ func (s *Sandbox) Run(ctx context.Context) error {
 }
 
 func (s *Sandbox) round(ctx context.Context) error {
-	if err := s.books.decide(ctx, ""); err != nil {
+	if err := s.decide(ctx, ""); err != nil {
 		return err
 	}
 	due, err := s.books.claim(ctx, 4*senders)

@@ -89,6 +89,55 @@ func TestTheSameKeyIsTheSameRefundAndNoMoreComesBackThanWasTaken(t *testing.T) {
 	}
 }
 
+func TestARefundStaysPendingAWhileAndThenSucceedsOrFails(t *testing.T) {
+	for card, want := range map[string]checkout.RefundState{
+		sandbox.CardRefundSlow:     checkout.RefundSucceeded,
+		sandbox.CardRefundReturned: checkout.RefundFailed,
+		sandbox.CardRefundFails:    checkout.RefundFailed,
+	} {
+		books := sandbox.NewBooks(devtest.Postgres(t))
+		slow := sandbox.New(sandbox.Options{Books: books, Refund: time.Hour})
+		p, err := slow.Create(t.Context(), charge("k", card))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := slow.Capture(t.Context(), p.ID); err != nil {
+			t.Fatal(err)
+		}
+		first := checkout.Refund{Payment: p.ID, Key: "1", Money: seatmap.Money{Amount: 60, Currency: "EUR"}}
+		second := checkout.Refund{Payment: p.ID, Key: "2", Money: first.Money}
+		got, err := slow.Refund(t.Context(), first)
+		if card == sandbox.CardRefundFails {
+			if err != nil || got.State != want {
+				t.Errorf("%+v, %v", got, err)
+			}
+			continue
+		}
+		if err != nil || got.State != checkout.RefundPending {
+			t.Errorf("%s: %+v, %v", card, got, err)
+		}
+		if p, err = slow.Get(t.Context(), p.ID); err != nil || p.Refunded != 0 {
+			t.Errorf("%s: while it is pending %+v, %v", card, p, err)
+		}
+		if over, err := slow.Refund(t.Context(), second); err != nil || over.State != checkout.RefundFailed {
+			t.Errorf("%s: more than is left when it succeeds: %+v, %v", card, over, err)
+		}
+		fast := sandbox.New(sandbox.Options{Books: books, Refund: time.Nanosecond})
+		first.Key, first.Money.Amount = "3", 40
+		if got, err = fast.Refund(t.Context(), first); err != nil {
+			t.Fatal(err)
+		}
+		again, err := fast.Refund(t.Context(), first)
+		if err != nil || again.ID != got.ID || again.State != want {
+			t.Errorf("%s: %+v, then %+v, %v", card, got, again, err)
+		}
+		back := map[checkout.RefundState]int64{checkout.RefundSucceeded: 40}[want]
+		if p, err = fast.Get(t.Context(), p.ID); err != nil || p.Refunded != back {
+			t.Errorf("%s: %+v, %v", card, p, err)
+		}
+	}
+}
+
 func TestEveryCardPassesALuhnCheck(t *testing.T) {
 	for _, card := range sandbox.Cards {
 		sum := 0
