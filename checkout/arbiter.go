@@ -8,6 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"seatcast/checkout/outgoing"
 )
 
 // arbitrate sells every seat and place of a booking, or changes nothing and
@@ -15,7 +17,7 @@ import (
 // either way.
 func (s *Store) arbitrate(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) (*LostError, error) {
 	err := pgx.BeginFunc(ctx, tx, func(tx pgx.Tx) error {
-		return sell(ctx, tx, b, a, p)
+		return s.sell(ctx, tx, b, a, p)
 	})
 	var lost *LostError
 	switch {
@@ -28,7 +30,7 @@ func (s *Store) arbitrate(ctx context.Context, tx pgx.Tx, b *booking, a *attempt
 	return nil, err
 }
 
-func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) error {
+func (s *Store) sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) error {
 	if err := withinLimit(ctx, tx, b); err != nil {
 		return err
 	}
@@ -50,10 +52,14 @@ func sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment) err
 	if _, err := tx.Exec(ctx, `UPDATE bookings SET mirror_due = true WHERE id = $1`, b.ID); err != nil {
 		return err
 	}
+	to := AttemptCapturing
 	if p.State == PaymentCaptured {
-		return moveAttempt(ctx, tx, a.ID, AttemptCaptured, "")
+		to = AttemptCaptured
 	}
-	return moveAttempt(ctx, tx, a.ID, AttemptCapturing, "")
+	if err := moveAttempt(ctx, tx, a.ID, to, ""); err != nil {
+		return err
+	}
+	return s.announceBooking(ctx, tx, outgoing.BookingSold, b.ID)
 }
 
 // withinLimit counts the account's live tickets under a lock of its own, so
@@ -204,7 +210,7 @@ func ticketed(ctx context.Context, tx pgx.Tx, b *booking) ([]int, error) {
 // unsell takes a sale back whose money was promised and then not given, or not
 // as it was agreed: tickets void, seats and places free again unless closed meanwhile, the
 // booking lost.
-func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, to AttemptState, reason string, out *outcome) error {
+func (s *Store) unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, to AttemptState, reason string, out *outcome) error {
 	if err := moveAttempt(ctx, tx, a.ID, to, reason); err != nil {
 		return err
 	}
@@ -234,7 +240,7 @@ func unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, to AttemptSt
 	if to == AttemptRefunding {
 		why = ReasonWrongAmount
 	}
-	return lose(ctx, tx, b, &LostError{Reason: why})
+	return s.lose(ctx, tx, b, &LostError{Reason: why})
 }
 
 func violates(err error, constraint string) bool {

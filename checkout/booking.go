@@ -86,7 +86,7 @@ func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answe
 	if err != nil {
 		return nil, err
 	}
-	a.Tickets = d.describe(b.Event, tickets[b.ID], shown.Quote)
+	a.Tickets = describe(b.Event, tickets[b.ID], shown.Quote, d.signer)
 	return a, nil
 }
 

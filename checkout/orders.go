@@ -91,7 +91,7 @@ func (d *Desk) Orders(ctx context.Context, q OrderQuery) (Orders, error) {
 			return Orders{}, err
 		}
 		if all := tickets[r.ID]; len(all) > 0 {
-			order.Tickets = d.describe(r.Event, all, order.Quote)
+			order.Tickets = describe(r.Event, all, order.Quote, d.signer)
 		}
 		list.Bookings = append(list.Bookings, order)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"seatcast/checkout/outgoing"
 	"seatcast/internal/pg"
 )
 
@@ -104,7 +105,7 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p 
 	case p.State == PaymentCaptured:
 		return s.captured(ctx, tx, b, a, p, out)
 	case a.State == AttemptCapturing && noMoney(p.State):
-		return unsell(ctx, tx, b, a, AttemptCaptureRefused, p.Reason, out)
+		return s.unsell(ctx, tx, b, a, AttemptCaptureRefused, p.Reason, out)
 	}
 	return nil
 }
@@ -141,7 +142,7 @@ func (s *Store) captured(ctx context.Context, tx pgx.Tx, b *booking, a *attempt,
 	undecided := a.State == AttemptCreated || a.State == AttemptFailed || a.State == AttemptAuthorized
 	switch {
 	case a.State == AttemptCapturing && out.wrong:
-		if err := unsell(ctx, tx, b, a, AttemptRefunding, ReasonWrongAmount, out); err != nil {
+		if err := s.unsell(ctx, tx, b, a, AttemptRefunding, ReasonWrongAmount, out); err != nil {
 			return err
 		}
 		return s.requireRefund(ctx, tx, a)
@@ -231,7 +232,7 @@ func (s *Store) giveBack(ctx context.Context, tx pgx.Tx, b *booking, a *attempt,
 // lost ends a booking the arbiter decided against. An authorisation of it is
 // given back with all that are open.
 func (s *Store) lost(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, lost *LostError) error {
-	if err := lose(ctx, tx, b, lost); err != nil || p.State != PaymentCaptured {
+	if err := s.lose(ctx, tx, b, lost); err != nil || p.State != PaymentCaptured {
 		return err
 	}
 	if err := moveAttempt(ctx, tx, a.ID, AttemptRefunding, lost.Reason); err != nil {
@@ -259,12 +260,16 @@ func (s *Store) voidOpen(ctx context.Context, tx pgx.Tx, booking string) (open [
 	return open, nil
 }
 
-func lose(ctx context.Context, tx pgx.Tx, b *booking, lost *LostError) error {
+// lose ends a booking that is not sold, or not any more, and says so.
+func (s *Store) lose(ctx context.Context, tx pgx.Tx, b *booking, lost *LostError) error {
 	if err := moveBooking(ctx, tx, b.ID, BookingLost); err != nil {
 		return err
 	}
 	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3::int[], '{}'), lost_areas = coalesce($4::text[], '{}'),
 		mirror_due = false WHERE id = $1`, // a basket that was sold and is not any more
 		b.ID, lost.Reason, lost.Seats, lost.Areas)
-	return err
+	if err != nil {
+		return err
+	}
+	return s.announceBooking(ctx, tx, outgoing.BookingLost, b.ID)
 }

@@ -29,12 +29,17 @@ type ticket struct {
 func (s *Store) tickets(ctx context.Context, bookings ...string) (map[string][]ticket, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, `
+	all, err := ticketsOf(ctx, s.pool, bookings...)
+	return all, pg.Said("read tickets", err)
+}
+
+func ticketsOf(ctx context.Context, q querier, bookings ...string) (map[string][]ticket, error) {
+	rows, err := q.Query(ctx, `
 		SELECT booking_id, id, i, area, price, fees, state = 'live',
 			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')
 		FROM tickets t WHERE booking_id = ANY($1) ORDER BY i NULLS LAST, area, id`, bookings)
 	if err != nil {
-		return nil, pg.Said("read tickets", err)
+		return nil, err
 	}
 	all := map[string][]ticket{}
 	var (
@@ -45,12 +50,12 @@ func (s *Store) tickets(ctx context.Context, bookings ...string) (map[string][]t
 		all[of] = append(all[of], t)
 		return nil
 	})
-	return all, pg.Said("read tickets", err)
+	return all, err
 }
 
 // describe shows tickets of a booking. What a door reads is told of those that
-// let somebody in.
-func (d *Desk) describe(event string, tickets []ticket, q seatmap.Quote) []Ticket {
+// let somebody in, when there is a signer.
+func describe(event string, tickets []ticket, q seatmap.Quote, signer Signer) []Ticket {
 	seats := make(map[int]seatmap.QuotedSeat, len(q.Seats))
 	for _, s := range q.Seats {
 		seats[s.I] = s
@@ -58,8 +63,8 @@ func (d *Desk) describe(event string, tickets []ticket, q seatmap.Quote) []Ticke
 	out := make([]Ticket, 0, len(tickets))
 	for _, t := range tickets {
 		shown := Ticket{ID: t.ID, Price: t.Price - t.Fees, AllIn: t.Price, Status: t.status()}
-		if d.signer != nil && shown.Status == ticketValid {
-			shown.QR = d.signer.Sign(t.ID, event)
+		if signer != nil && shown.Status == ticketValid {
+			shown.QR = signer.Sign(t.ID, event)
 		}
 		if t.Area != nil {
 			shown.Area = *t.Area

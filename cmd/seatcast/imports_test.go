@@ -30,7 +30,8 @@ var mayImport = []rule{
 	{"seatmap/live", []string{"seatmap", "web"}, "features meet in cmd, never sideways"},
 	{"seatmap/history", []string{"seatmap", "web", "internal/pg"}, "features meet in cmd, never sideways"},
 	{"holds", []string{"seatmap", "web"}, "features meet in cmd, never sideways"},
-	{"checkout", []string{"seatmap", "web", "internal/pg"}, "features meet in cmd, never sideways"},
+	{"checkout", []string{"seatmap", "web", "internal/pg", "checkout/outgoing"}, "features meet in cmd, never sideways; what happens is announced in the transaction in which it does"},
+	{"checkout/outgoing", []string{"seatmap", "web", "internal/pg"}, "outgoing carries messages; what a booking is, it does not know"},
 	{"checkout/tickets", []string{"seatmap", "web", "internal/pg"}, "features meet in cmd, never sideways"},
 	{"catalog", []string{"seatmap", "web", "internal/pg"}, "features meet in cmd, never sideways"},
 	{"internal/audit", []string{"web"}, "audit writes down calls; it knows nothing of what they mean"},
@@ -47,7 +48,7 @@ var technologies = []string{
 	"github.com/labstack/echo/v4", "github.com/redis/go-redis/v9", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
 }
 
-var features = []string{"holds", "checkout", "checkout/tickets", "catalog", "seatmap", "seatmap/live", "seatmap/history", "hub"}
+var features = []string{"holds", "checkout", "checkout/tickets", "checkout/outgoing", "catalog", "seatmap", "seatmap/live", "seatmap/history", "hub"}
 
 const module = "seatcast/"
 

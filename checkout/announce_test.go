@@ -1,0 +1,105 @@
+package checkout_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"testing"
+	"time"
+
+	"seatcast/checkout"
+	"seatcast/checkout/sandbox"
+	"seatcast/seatmap"
+)
+
+// news is the body of a message.
+type news struct {
+	Type      string
+	Timestamp time.Time
+	Data      struct {
+		Event, BookingID, User, State, Reason string
+		Lost                                  []string
+		Seats                                 []seatmap.QuotedSeat
+		Areas                                 []seatmap.QuotedArea
+		Total                                 seatmap.Money
+		Tickets                               []checkout.Ticket
+	}
+}
+
+// listen adds a webhook that is told of everything, or of some types.
+func (h *house) listen(types ...string) {
+	h.t.Helper()
+	h.exec(`INSERT INTO webhooks (id, url, types) VALUES ('wh_' || gen_random_uuid(), 'https://example.com', $1)`, types)
+}
+
+// announced returns the messages of an event, the oldest first, each with a job that sends it.
+func (h *house) announced() (all []news) {
+	h.t.Helper()
+	rows, err := h.pool.Query(h.t.Context(), `SELECT body, (SELECT count(*) FROM webhook_deliveries d
+			JOIN river_job j ON j.kind = 'webhook' AND j.args @> jsonb_build_object('delivery', d.id) WHERE d.message_id = m.id)
+		FROM webhook_messages m WHERE event_id = $1 ORDER BY at, id`, event)
+	must(h.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var (
+			body string
+			jobs int
+			n    news
+		)
+		must(h.t, rows.Scan(&body, &jobs))
+		must(h.t, json.Unmarshal([]byte(body), &n))
+		if jobs != 1 {
+			h.t.Errorf("%d jobs send %s", jobs, body)
+		}
+		all = append(all, n)
+	}
+	must(h.t, rows.Err())
+	return all
+}
+
+func TestASaleAndALossAreAnnouncedAsTheyAreShown(t *testing.T) {
+	h := setup(t)
+	h.listen()
+	ann, bob := h.hold("ann", []int{3, 4}, 2), h.hold("bob", []int{4, 5}, 0)
+	if r := h.pay(ann, "ann", sandbox.CardApprove); r.Status != http.StatusCreated {
+		t.Fatalf("%+v", r)
+	}
+	h.pay(bob, "bob", sandbox.CardApprove)
+	all := h.announced()
+	if len(all) != 2 {
+		t.Fatalf("told are %+v", all)
+	}
+	sold, lost := all[0], all[1]
+	shown := h.get(ann, "ann")
+	if d := sold.Data; sold.Type != "booking.sold" || time.Since(sold.Timestamp) > time.Minute || d.Event != event || d.BookingID != ann || d.User != "ann" ||
+		d.State != "sold" || d.Total != (seatmap.Money{Amount: 3000, Currency: "EUR"}) || len(d.Seats) != 2 || d.Areas[0].Quantity != 2 ||
+		len(d.Tickets) != 4 || d.Tickets[0].ID != shown.Tickets[0].ID || d.Tickets[0].TicketID != "A-3" || d.Tickets[0].Status != "pending" {
+		t.Errorf("the sale is told as %+v", sold)
+	}
+	if d := lost.Data; lost.Type != "booking.lost" || d.BookingID != bob || d.Reason != "seats_gone" || len(d.Lost) != 1 || d.Lost[0] != "A-4" || len(d.Tickets) != 0 {
+		t.Errorf("the loss is told as %+v", lost)
+	}
+}
+
+func TestASaleThatIsTakenBackIsAnnouncedAsLost(t *testing.T) {
+	h := setup(t)
+	h.listen("booking.lost")
+	h.run(h.desk.Run)
+	id := h.hold("ann", []int{3}, 0)
+	h.pay(id, "ann", sandbox.CardRefused)
+	h.becomes(id, "lost")
+	if all := h.announced(); len(all) != 1 || all[0].Data.Reason != "capture_refused" || all[0].Data.Tickets[0].Status != "void" {
+		t.Errorf("told are %+v", all)
+	}
+}
+
+func TestWhatNobodyWantsToKnowIsNotWrittenDown(t *testing.T) {
+	h := setup(t)
+	h.exec(`INSERT INTO webhooks (id, url, events) VALUES ('wh_1', 'https://example.com', '{circus}')`)
+	h.listen("event.sold_out")
+	if r := h.pay(h.hold("ann", []int{3}, 0), "ann", sandbox.CardApprove); r.Status != http.StatusCreated {
+		t.Fatalf("%+v", r)
+	}
+	if n := ask[int](h, `SELECT count(*) FROM webhook_messages`); n != 0 {
+		t.Errorf("%d messages", n)
+	}
+}
