@@ -28,6 +28,9 @@ type commands struct {
 	Import  importCmd  `cmd:"" help:"Import a seating chart."`
 	Event   eventCmd   `cmd:"" help:"Create, open, close and list events."`
 	Token   tokenCmd   `cmd:"" help:"Mint a session token for a local key (SEATCAST_SESSION_KEY)."`
+	Plan    planCmd    `cmd:"" help:"Work out how fast a waiting room lets people in, how long it takes, and what it needs."`
+
+	VerifyDraw verifyDrawCmd `cmd:"" help:"Check that the draw of a waiting room was held as announced, and find your rank."`
 }
 
 func main() {
