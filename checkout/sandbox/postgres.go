@@ -20,23 +20,24 @@ type Books struct{ pool *pgxpool.Pool }
 // NewBooks returns the books kept in a migrated database.
 func NewBooks(pool *pgxpool.Pool) *Books { return &Books{pool} }
 
-const entryColumns = `id, idempotency_key, card, currency, amount, state, reason, refunded`
+const entryColumns = `id, idempotency_key, card, currency, amount, state, reason, refunded,
+	capture_before, coalesce(back_at > clock_timestamp(), false)`
 
 func scanEntry(row pgx.Row) (e entry, err error) {
-	err = row.Scan(&e.ID, &e.Key, &e.Card, &e.Currency, &e.Amount, &e.State, &e.Reason, &e.Refunded)
+	err = row.Scan(&e.ID, &e.Key, &e.Card, &e.Currency, &e.Amount, &e.State, &e.Reason, &e.Refunded, &e.Until, &e.Away)
 	return e, err
 }
 
-// open enters a payment, or returns the one its key has entered before. In a
-// state of processing it is decided after so long.
-func (b *Books) open(ctx context.Context, e entry, in time.Duration) (got entry, fresh bool, err error) {
+// open enters a payment, or returns the one its key has entered before.
+func (b *Books) open(ctx context.Context, e entry, begins beginning) (got entry, fresh bool, err error) {
 	e.ID = "pay_" + strings.ToLower(rand.Text())
 	err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		got, err = scanEntry(tx.QueryRow(ctx, `
-			INSERT INTO sandbox_payments (id, idempotency_key, card, currency, amount, state, reason, decide_at)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $6 = 'processing' THEN now() + $8::interval END)
+			INSERT INTO sandbox_payments (id, idempotency_key, card, currency, amount, state, reason, decide_at, capture_before, back_at)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, CASE WHEN $6 = 'processing' THEN now() + $8::interval END,
+				now() + NULLIF($9::interval, '0'), now() + NULLIF($10::interval, '0'))
 			ON CONFLICT (idempotency_key) DO NOTHING RETURNING `+entryColumns,
-			e.ID, e.Key, e.Card, e.Currency, e.Amount, e.State, e.Reason, in))
+			e.ID, e.Key, e.Card, e.Currency, e.Amount, begins.state, begins.reason, begins.in, begins.lapses, begins.down))
 		if errors.Is(err, pgx.ErrNoRows) {
 			got, err = scanEntry(tx.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE idempotency_key = $1`, e.Key))
 			return err
@@ -58,26 +59,52 @@ func (b *Books) entry(ctx context.Context, id string) (entry, error) {
 	return scanEntry(b.pool.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE id = $1`, id))
 }
 
-// decide approves the payments whose time has come: one, or every one.
+// decide does what the time of payments has come for, one or every one: who has
+// thought long enough approves, who was never asked fails, what was not captured
+// lapses.
 func (b *Books) decide(ctx context.Context, id string) error {
-	return b.step(ctx, `
-		UPDATE sandbox_payments SET state = 'authorized', updated_at = now() WHERE id IN (
-			SELECT id FROM sandbox_payments WHERE state = 'processing' AND decide_at <= now() AND ($1 = '' OR id = $1)
+	_, err := b.step(ctx, `
+		UPDATE sandbox_payments SET updated_at = now(),
+			state = CASE WHEN state = 'authorized' THEN 'expired' WHEN card = $2 THEN 'failed' ELSE 'authorized' END,
+			reason = CASE WHEN state = 'authorized' THEN 'authorization_expired' WHEN card = $2 THEN 'authentication_abandoned' ELSE '' END
+		WHERE id IN (
+			SELECT id FROM sandbox_payments WHERE ($1 = '' OR id = $1)
+				AND (state = 'processing' AND decide_at <= now() OR state = 'authorized' AND capture_before <= now())
 			FOR UPDATE SKIP LOCKED)
-		RETURNING `+entryColumns, id)
+		RETURNING `+entryColumns, id, CardAuthenticate)
+	return err
 }
 
+// authenticate decides what its owner has said of a payment, unless it is
+// decided.
+func (b *Books) authenticate(ctx context.Context, id string, approved bool) error {
+	_, err := b.step(ctx, `
+		UPDATE sandbox_payments SET updated_at = now(), state = CASE WHEN $3 THEN 'authorized' ELSE 'failed' END,
+			reason = CASE WHEN $3 THEN '' ELSE 'authentication_failed' END
+		WHERE id = $1 AND card = $2 AND state = 'processing' RETURNING `+entryColumns, id, CardAuthenticate, approved)
+	return err
+}
+
+// capture takes the money of an authorised payment, or does what its card does
+// then. errDown when there is no answer.
 func (b *Books) capture(ctx context.Context, id string) error {
-	return b.step(ctx, `
-		UPDATE sandbox_payments SET state = CASE WHEN card = $2 THEN 'refused' ELSE 'captured' END,
-			reason = CASE WHEN card = $2 THEN 'capture_declined' ELSE '' END, updated_at = now()
-		WHERE id = $1 AND state = 'authorized' RETURNING `+entryColumns, id, CardRefused)
+	tried, err := b.step(ctx, `
+		UPDATE sandbox_payments SET captures = captures + 1, updated_at = now(),
+			state = CASE WHEN card = $2 THEN 'refused' WHEN card = $3 THEN 'expired' WHEN card = $4 AND captures < $5 THEN state ELSE 'captured' END,
+			reason = CASE card WHEN $2 THEN 'capture_declined' WHEN $3 THEN 'authorization_expired' ELSE '' END
+		WHERE id = $1 AND state = 'authorized' AND (back_at IS NULL OR back_at <= now()) RETURNING `+entryColumns,
+		id, CardRefused, CardLapse, CardFlaky, flakes)
+	if err == nil && len(tried) > 0 && tried[0].State == checkout.PaymentAuthorized {
+		err = errDown
+	}
+	return err
 }
 
 func (b *Books) void(ctx context.Context, id string) error {
-	return b.step(ctx, `
+	_, err := b.step(ctx, `
 		UPDATE sandbox_payments SET state = 'voided', updated_at = now()
-		WHERE id = $1 AND state IN ('processing', 'authorized') RETURNING `+entryColumns, id)
+		WHERE id = $1 AND state IN ('processing', 'authorized') AND (back_at IS NULL OR back_at <= now()) RETURNING `+entryColumns, id)
+	return err
 }
 
 // refund gives money back, or returns the refund its key has made before. More
@@ -87,6 +114,9 @@ func (b *Books) refund(ctx context.Context, r checkout.Refund, in time.Duration)
 		e, err := scanEntry(tx.QueryRow(ctx, `SELECT `+entryColumns+` FROM sandbox_payments WHERE id = $1 FOR UPDATE`, r.Payment))
 		if err != nil {
 			return err
+		}
+		if e.Away {
+			return errDown
 		}
 		got, err = scanRefund(tx.QueryRow(ctx, `SELECT `+refundColumns+` FROM sandbox_refunds WHERE idempotency_key = $1`, r.Key))
 		if !errors.Is(err, pgx.ErrNoRows) {
@@ -169,14 +199,15 @@ func scanRefund(row pgx.Row) (r refund, err error) {
 	return r, err
 }
 
-// step runs a change of state and announces what it changed, together.
-func (b *Books) step(ctx context.Context, sql string, args ...any) error {
-	return pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
+// step runs a change of payments, returns those it changed and announces their
+// states, together.
+func (b *Books) step(ctx context.Context, sql string, args ...any) (changed []entry, err error) {
+	err = pgx.BeginFunc(ctx, b.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, sql, args...)
 		if err != nil {
 			return err
 		}
-		changed, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (entry, error) { return scanEntry(row) })
+		changed, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (entry, error) { return scanEntry(row) })
 		if err != nil {
 			return err
 		}
@@ -187,17 +218,22 @@ func (b *Books) step(ctx context.Context, sql string, args ...any) error {
 		}
 		return nil
 	})
+	return changed, err
 }
 
 func announce(ctx context.Context, tx pgx.Tx, e entry) error {
 	return post(ctx, tx, e.Card, notice{ID: eventID(e.ID, e.State), Payment: e.ID, Type: kind(e.State)})
 }
 
-// post has the webhook about a step sent, as often as the card says.
+// post has the webhook about a step sent, as often as the card says, once its
+// provider answers; of a card that reverses them, that a payment is authorised
+// after whatever came of it.
 func post(ctx context.Context, tx pgx.Tx, card string, n notice) error {
+	waits := card == CardReversed && n.Type == kind(checkout.PaymentAuthorized)
 	for range webhooks(card) {
-		_, err := tx.Exec(ctx, `INSERT INTO sandbox_webhooks (event_id, payment_id, type, step) VALUES ($1, $2, $3, $4)`,
-			n.ID, n.Payment, n.Type, n.Refund)
+		_, err := tx.Exec(ctx, `INSERT INTO sandbox_webhooks (event_id, payment_id, type, step, due_at)
+			SELECT $1, id, $3, $4, CASE WHEN $5 THEN 'infinity' ELSE greatest(now(), back_at) END FROM sandbox_payments WHERE id = $2`,
+			n.ID, n.Payment, n.Type, n.Refund, waits)
 		if err != nil {
 			return err
 		}
@@ -226,7 +262,39 @@ func (b *Books) claim(ctx context.Context, limit int) ([]dueWebhook, error) {
 	})
 }
 
+// sent notes that a webhook has arrived, and lets go of one that waited for it.
 func (b *Books) sent(ctx context.Context, row int64) error {
-	_, err := b.pool.Exec(ctx, `UPDATE sandbox_webhooks SET sent_at = now() WHERE id = $1`, row)
+	_, err := b.pool.Exec(ctx, `
+		WITH arrived AS (UPDATE sandbox_webhooks SET sent_at = now() WHERE id = $1 RETURNING payment_id)
+		UPDATE sandbox_webhooks SET due_at = now()
+		WHERE payment_id = (SELECT payment_id FROM arrived) AND sent_at IS NULL AND due_at = 'infinity'`, row)
 	return err
+}
+
+// Account is a payment in the ledger.
+type Account struct {
+	Key      string // the attempt's
+	Card     string
+	Amount   int64 // minor units
+	Currency string
+	State    checkout.PaymentState
+	Refunded int64 // of what was captured
+}
+
+// Taken is what its owner is poorer by.
+func (a Account) Taken() int64 {
+	if a.State != checkout.PaymentCaptured {
+		return 0
+	}
+	return a.Amount - a.Refunded
+}
+
+// Ledger returns every payment there is, the oldest first: what happened to the
+// money.
+func (b *Books) Ledger(ctx context.Context) ([]Account, error) {
+	rows, err := b.pool.Query(ctx, `SELECT idempotency_key, card, amount, currency, state, refunded FROM sandbox_payments ORDER BY created_at, id`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Account])
 }

@@ -7,8 +7,12 @@
 // really travel over HTTP, signed, and are sent again, less and less often,
 // until somebody answers 2xx.
 //
+// Run and every question about a payment do what its time has come for: no
+// verdict, lapse or refund waits for a process that was killed.
+//
 //	processing ──▶ authorized ──▶ captured
 //	     │             ├─────────▶ refused   (CardRefused)
+//	     │             ├─────────▶ expired   (CardLapse)
 //	     ├─────────────┴─────────▶ voided
 //	     └──▶ failed
 package sandbox
@@ -42,43 +46,6 @@ const SignatureHeader = "Sandbox-Signature"
 // tolerance is how far the time of a signature may be from ours.
 const tolerance = 5 * time.Minute
 
-// Card is a card number and how it behaves.
-type Card struct {
-	Number string `json:"number"`
-	Does   string `json:"does"`
-}
-
-// Numbers of cards. Each passes a Luhn check; none is anybody's.
-const (
-	CardApprove   = "4242424242424242"
-	CardDecline   = "4000000000000002"
-	CardSlow      = "4000000000003220"
-	CardDuplicate = "4000000000000259"
-	CardEarly     = "4000000000000341"
-	CardLost      = "4000000000000127"
-	CardLate      = "4000000000000069"
-	CardRefused   = "4000000000000119"
-
-	CardRefundSlow     = "4000000000007726"
-	CardRefundFails    = "4000000000003055"
-	CardRefundReturned = "4000000000005126"
-)
-
-// Cards lists every card. Any other number is declined.
-var Cards = []Card{
-	{CardApprove, "is approved at once"},
-	{CardDecline, "is declined at once; the seats stay held"},
-	{CardSlow, "takes a few seconds, as a bank that asks its customer does; the verdict comes by webhook"},
-	{CardDuplicate, "is approved at once; every webhook is sent twice"},
-	{CardEarly, "is approved; the webhook arrives before the answer to the payment"},
-	{CardLost, "takes a few seconds; no webhook is ever sent"},
-	{CardLate, "is approved long after the hold has ended"},
-	{CardRefused, "is approved at once; taking the money is refused"},
-	{CardRefundSlow, "is approved at once; a refund is pending for a few seconds"},
-	{CardRefundFails, "is approved at once; a refund is refused"},
-	{CardRefundReturned, "is approved at once; a refund is pending for a few seconds and then fails"},
-}
-
 // Options of New. Books, URL and Secret are needed; of everything else the zero
 // value works.
 type Options struct {
@@ -87,10 +54,13 @@ type Options struct {
 	Secret string // what they are signed with
 	Log    *slog.Logger
 
-	Delay  time.Duration // what CardSlow and CardLost take; 3 s
-	Late   time.Duration // what CardLate takes; 25 min
-	Refund time.Duration // what a refund of CardRefundSlow and CardRefundReturned takes; 5 s
-	Every  time.Duration // how often Run looks for what is due; 200 ms
+	Delay        time.Duration // what CardSlow and CardLost take; 3 s
+	Late         time.Duration // what CardLate takes; 25 min
+	Authenticate time.Duration // how long CardAuthenticate waits for its shopper; 5 min
+	Lapse        time.Duration // how long an authorisation of CardLapse lasts; 10 s
+	Down         time.Duration // how long nothing is answered about a payment with CardDown; 10 s
+	Refund       time.Duration // what a refund of CardRefundSlow and CardRefundReturned takes; 5 s
+	Every        time.Duration // how often Run looks for what is due; 200 ms
 }
 
 // Sandbox is a checkout.Provider.
@@ -99,8 +69,7 @@ type Sandbox struct {
 	url    string
 	secret []byte
 	log    *slog.Logger
-
-	delay, late, refunded, every time.Duration
+	o      Options // its times
 }
 
 var _ checkout.Provider = (*Sandbox)(nil)
@@ -108,21 +77,24 @@ var _ checkout.Provider = (*Sandbox)(nil)
 // New returns the provider. It does no I/O; Run gives the slow cards their
 // verdicts and sends the webhooks.
 func New(o Options) *Sandbox {
-	s := &Sandbox{books: o.Books, url: o.URL, secret: []byte(o.Secret), log: o.Log,
-		delay: orElse(o.Delay, 3*time.Second), late: orElse(o.Late, 25*time.Minute),
-		refunded: orElse(o.Refund, 5*time.Second), every: orElse(o.Every, 200*time.Millisecond)}
+	for at, otherwise := range map[*time.Duration]time.Duration{
+		&o.Delay: 3 * time.Second, &o.Late: 25 * time.Minute, &o.Authenticate: 5 * time.Minute, &o.Lapse: 10 * time.Second,
+		&o.Down: 10 * time.Second, &o.Refund: 5 * time.Second, &o.Every: 200 * time.Millisecond,
+	} {
+		if *at <= 0 {
+			*at = otherwise
+		}
+	}
+	s := &Sandbox{books: o.Books, url: o.URL, secret: []byte(o.Secret), log: o.Log, o: o}
 	if s.log == nil {
 		s.log = slog.Default()
 	}
 	return s
 }
 
-func orElse(d, otherwise time.Duration) time.Duration {
-	if d > 0 {
-		return d
-	}
-	return otherwise
-}
+// errDown is the answer about a payment while its card makes the provider one
+// that does not answer.
+var errDown = fmt.Errorf("%w: the sandbox is down for this card", checkout.ErrProvider)
 
 // Name implements checkout.Provider.
 func (s *Sandbox) Name() string { return Name }
@@ -130,14 +102,15 @@ func (s *Sandbox) Name() string { return Name }
 // Create implements checkout.Provider. The same key with another amount or
 // card is an error.
 func (s *Sandbox) Create(ctx context.Context, c checkout.Charge) (checkout.Payment, error) {
-	state, reason, in := s.verdict(c.Method)
-	e, fresh, err := s.books.open(ctx, entry{Key: c.Key, Card: c.Method, Amount: c.Money.Amount, Currency: c.Money.Currency,
-		State: state, Reason: reason}, in)
+	e, fresh, err := s.books.open(ctx, entry{Key: c.Key, Card: c.Method, Amount: c.Money.Amount, Currency: c.Money.Currency}, s.begins(c.Method))
 	if err != nil {
 		return checkout.Payment{}, fmt.Errorf("sandbox: create: %w", err)
 	}
 	if e.Card != c.Method || e.Amount != c.Money.Amount || e.Currency != c.Money.Currency {
 		return checkout.Payment{}, fmt.Errorf("sandbox: create: key %s was used for another charge", c.Key)
+	}
+	if e.Away {
+		return checkout.Payment{}, fmt.Errorf("sandbox: create: %w", errDown)
 	}
 	if fresh && e.Card == CardEarly {
 		if err := s.send(ctx, notice{ID: eventID(e.ID, e.State), Payment: e.ID, Type: kind(e.State)}); err != nil {
@@ -145,43 +118,6 @@ func (s *Sandbox) Create(ctx context.Context, c checkout.Charge) (checkout.Payme
 		}
 	}
 	return e.payment(), nil
-}
-
-// verdict says how a card begins, and in what time it is approved if not now.
-func (s *Sandbox) verdict(card string) (state checkout.PaymentState, reason string, in time.Duration) {
-	switch card {
-	case CardApprove, CardDuplicate, CardEarly, CardRefused, CardRefundSlow, CardRefundFails, CardRefundReturned:
-		return checkout.PaymentAuthorized, "", 0
-	case CardSlow, CardLost:
-		return checkout.PaymentProcessing, "", s.delay
-	case CardLate:
-		return checkout.PaymentProcessing, "", s.late
-	case CardDecline:
-		return checkout.PaymentFailed, "card_declined", 0
-	}
-	return checkout.PaymentFailed, "unknown_card", 0
-}
-
-// refunds says how a refund to a card begins.
-func refunds(card string) (state checkout.RefundState, reason string) {
-	switch card {
-	case CardRefundSlow, CardRefundReturned:
-		return checkout.RefundPending, ""
-	case CardRefundFails:
-		return checkout.RefundFailed, "refund_declined"
-	}
-	return checkout.RefundSucceeded, ""
-}
-
-// webhooks says how often the webhook about a step of a payment is sent.
-func webhooks(card string) int {
-	switch card {
-	case CardLost:
-		return 0
-	case CardDuplicate:
-		return 2
-	}
-	return 1
 }
 
 // Get implements checkout.Provider.
@@ -206,7 +142,10 @@ func (s *Sandbox) get(ctx context.Context, id string) (checkout.Payment, error) 
 		err = checkout.ErrUnknownPayment
 	}
 	if err != nil {
-		return checkout.Payment{}, fmt.Errorf("sandbox: get: %w", err)
+		return checkout.Payment{}, fmt.Errorf("sandbox: %w", err)
+	}
+	if e.Away {
+		return checkout.Payment{}, fmt.Errorf("sandbox: %w", errDown)
 	}
 	return e.payment(), nil
 }
@@ -233,7 +172,7 @@ func (s *Sandbox) Refund(ctx context.Context, r checkout.Refund) (checkout.Refun
 	if err := s.books.decideRefunds(ctx, r.Payment); err != nil {
 		return checkout.RefundAnswer{}, fmt.Errorf("sandbox: refund: %w", err)
 	}
-	got, err := s.books.refund(ctx, r, s.refunded)
+	got, err := s.books.refund(ctx, r, s.o.Refund)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = checkout.ErrUnknownPayment
 	}
@@ -252,6 +191,8 @@ type entry struct {
 	Amount, Refunded        int64
 	State                   checkout.PaymentState
 	Reason                  string
+	Until                   *time.Time // when its authorisation lapses
+	Away                    bool       // nothing is answered about it now
 }
 
 // refund is one refund in the books.
@@ -263,8 +204,15 @@ type refund struct {
 }
 
 func (e *entry) payment() checkout.Payment {
-	return checkout.Payment{ID: e.ID, Key: e.Key, State: e.State, Reason: e.Reason,
+	p := checkout.Payment{ID: e.ID, Key: e.Key, State: e.State, Reason: e.Reason,
 		Money: seatmap.Money{Amount: e.Amount, Currency: e.Currency}, Refunded: e.Refunded, Card: fingerprint(e.Card)}
+	if e.Until != nil {
+		p.CaptureBefore = *e.Until
+	}
+	if e.Card == CardAuthenticate && e.State == checkout.PaymentProcessing {
+		p.Action.URL = authenticatePath + e.ID
+	}
+	return p
 }
 
 // fingerprint is the same for every payment with one card, and says nothing of
@@ -354,7 +302,7 @@ const (
 
 // Run gives verdicts and sends webhooks until ctx ends.
 func (s *Sandbox) Run(ctx context.Context) error {
-	tick := time.NewTicker(s.every)
+	tick := time.NewTicker(s.o.Every)
 	defer tick.Stop()
 	for {
 		select {

@@ -1,8 +1,14 @@
 package sandbox_test
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -89,6 +95,106 @@ func TestTheSameKeyIsTheSameRefundAndNoMoreComesBackThanWasTaken(t *testing.T) {
 	}
 }
 
+func TestACaptureThatIsAnErrorTwiceWorksThen(t *testing.T) {
+	s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(devtest.Postgres(t)), Secret: "s"})
+	p, err := s.Create(t.Context(), charge("k", sandbox.CardFlaky))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := s.Capture(t.Context(), p.ID); !errors.Is(err, checkout.ErrProvider) {
+			t.Errorf("%+v, %v", got, err)
+		}
+	}
+	if got, err := s.Capture(t.Context(), p.ID); err != nil || got.State != checkout.PaymentCaptured {
+		t.Errorf("%+v, %v", got, err)
+	}
+}
+
+func TestAnAuthorisationLapsesBeforeItsCaptureAndByItself(t *testing.T) {
+	books := sandbox.NewBooks(devtest.Postgres(t))
+	for key, lapse := range map[string]time.Duration{"asked": time.Hour, "forgotten": time.Microsecond} {
+		s := sandbox.New(sandbox.Options{Books: books, Lapse: lapse})
+		p, err := s.Create(t.Context(), charge(key, sandbox.CardLapse))
+		if err != nil || p.State != checkout.PaymentAuthorized || p.CaptureBefore.IsZero() {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		if key == "asked" {
+			p, err = s.Capture(t.Context(), p.ID)
+		} else {
+			p, err = s.Get(t.Context(), p.ID)
+		}
+		if err != nil || p.State != checkout.PaymentExpired {
+			t.Errorf("%s: %+v, %v", key, p, err)
+		}
+	}
+}
+
+func TestAProviderThatIsDownHasMadeThePaymentItDoesNotTellOf(t *testing.T) {
+	books := sandbox.NewBooks(devtest.Postgres(t))
+	down := sandbox.New(sandbox.Options{Books: books, Down: time.Hour})
+	if p, err := down.Create(t.Context(), charge("k", sandbox.CardDown)); !errors.Is(err, checkout.ErrProvider) {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if p, err := down.Create(t.Context(), charge("k", sandbox.CardDown)); !errors.Is(err, checkout.ErrProvider) {
+		t.Errorf("again: %+v, %v", p, err)
+	}
+	ledger, err := books.Ledger(t.Context())
+	if err != nil || len(ledger) != 1 || ledger[0] != (sandbox.Account{Key: "k", Card: sandbox.CardDown, Amount: 100, Currency: "EUR", State: checkout.PaymentAuthorized}) {
+		t.Errorf("%+v, %v", ledger, err)
+	}
+	up := sandbox.New(sandbox.Options{Books: books, Down: time.Microsecond})
+	if _, err := up.Create(t.Context(), charge("soon", sandbox.CardDown)); err != nil && !errors.Is(err, checkout.ErrProvider) {
+		t.Error(err)
+	}
+	p, err := up.Create(t.Context(), charge("soon", sandbox.CardDown))
+	if err != nil || p.State != checkout.PaymentAuthorized {
+		t.Errorf("when it is back: %+v, %v", p, err)
+	}
+	if p, err = up.Capture(t.Context(), p.ID); err != nil || p.State != checkout.PaymentCaptured {
+		t.Errorf("when it is back: %+v, %v", p, err)
+	}
+}
+
+func TestNewsInReverseComesLastFirst(t *testing.T) {
+	var (
+		mu    sync.Mutex
+		heard []string
+		both  = make(chan struct{})
+	)
+	shop := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var n struct{ Type string }
+		if err := json.NewDecoder(r.Body).Decode(&n); err != nil {
+			t.Error(err)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if heard = append(heard, n.Type); len(heard) == 2 {
+			close(both)
+		}
+	}))
+	defer shop.Close()
+	s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(devtest.Postgres(t)), URL: shop.URL, Secret: "s", Every: 5 * time.Millisecond})
+	p, err := s.Create(t.Context(), charge("k", sandbox.CardReversed))
+	if err != nil || p.State != checkout.PaymentAuthorized {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if _, err := s.Capture(t.Context(), p.ID); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- s.Run(ctx) }()
+	<-both
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if want := []string{"payment.captured", "payment.authorized"}; !slices.Equal(heard, want) {
+		t.Errorf("heard %q", heard)
+	}
+}
+
 func TestARefundStaysPendingAWhileAndThenSucceedsOrFails(t *testing.T) {
 	for card, want := range map[string]checkout.RefundState{
 		sandbox.CardRefundSlow:     checkout.RefundSucceeded,
@@ -122,7 +228,7 @@ func TestARefundStaysPendingAWhileAndThenSucceedsOrFails(t *testing.T) {
 		if over, err := slow.Refund(t.Context(), second); err != nil || over.State != checkout.RefundFailed {
 			t.Errorf("%s: more than is left when it succeeds: %+v, %v", card, over, err)
 		}
-		fast := sandbox.New(sandbox.Options{Books: books, Refund: time.Nanosecond})
+		fast := sandbox.New(sandbox.Options{Books: books, Refund: time.Microsecond})
 		first.Key, first.Money.Amount = "3", 40
 		if got, err = fast.Refund(t.Context(), first); err != nil {
 			t.Fatal(err)

@@ -249,7 +249,7 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 	if b.seams.holds != nil {
 		gate = b.seams.holds(gate)
 	}
-	providers, err := b.providers(a)
+	providers, err := b.providers(a, v1)
 	if err != nil {
 		return err
 	}
@@ -276,7 +276,7 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 
 // providers are those that move money. The first takes new payments, and is
 // said: that is Stripe when there is one, for the sandbox gives tickets away.
-func (b *builder) providers(a *app) (all []checkout.Provider, err error) {
+func (b *builder) providers(a *app, v1 *echo.Group) (all []checkout.Provider, err error) {
 	if b.cfg.StripeSecretKey != "" {
 		s, err := stripe.New(b.cfg.stripe(b.log))
 		if err != nil {
@@ -301,6 +301,9 @@ func (b *builder) providers(a *app) (all []checkout.Provider, err error) {
 		}
 		if b.cfg.has("worker") {
 			a.runners = append(a.runners, s.Run)
+		}
+		if b.cfg.has("api") {
+			s.Mount(v1)
 		}
 		all = append(all, s)
 	}

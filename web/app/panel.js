@@ -16,9 +16,13 @@ const CARDS = [
   ['4000000000003220', 'the bank takes a few seconds'],
   ['4000000000000259', 'every notice comes twice'],
   ['4000000000000341', 'the notice comes before the answer'],
+  ['4000000000000424', 'notices come in reverse'],
   ['4000000000000127', 'no notice ever comes'],
   ['4000000000000069', 'approved long after the hold'],
+  ['4000000000005001', 'the provider is down for ten seconds'],
   ['4000000000000119', 'approved, then the money is refused'],
+  ['4000000000006736', 'approved, then the approval lapses'],
+  ['4000000000006322', 'the money comes at the third try'],
 ];
 
 const WARN = [[120000, 'Two minutes left to pay.'], [60000, 'One minute left to pay.'], [20000, 'Twenty seconds left to pay.']];
