@@ -144,6 +144,8 @@ func writeAreas(ctx context.Context, tx pgx.Tx, d *draft) error {
 			ON CONFLICT (event_id, area) DO UPDATE SET category = excluded.category, capacity = excluded.capacity`, d.Event, a.ID, a.Category, a.Capacity)
 	}
 	batch.Queue(`UPDATE areas SET capacity = 0 WHERE event_id = $1 AND area <> ALL($2)`, d.Event, ids)
+	batch.Queue(`DELETE FROM sold_out WHERE event_id = $1 AND (EXISTS (SELECT FROM seats WHERE event_id = $1 AND status = 'available')
+		OR EXISTS (SELECT FROM areas WHERE event_id = $1 AND sold < capacity))`, d.Event) // it may be sold out once more
 	return tx.SendBatch(ctx, &batch).Close()
 }
 

@@ -2,9 +2,13 @@ package checkout_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"seatcast/checkout"
 	"seatcast/checkout/sandbox"
@@ -18,7 +22,7 @@ type news struct {
 	Data      struct {
 		Event, BookingID, User, State, Reason string
 		Lost                                  []string
-		Seats                                 []seatmap.QuotedSeat
+		Seats                                 any // those of a booking, or how many of an event
 		Areas                                 []seatmap.QuotedArea
 		Total                                 seatmap.Money
 		Tickets                               []checkout.Ticket
@@ -71,7 +75,7 @@ func TestASaleAndALossAreAnnouncedAsTheyAreShown(t *testing.T) {
 	sold, lost := all[0], all[1]
 	shown := h.get(ann, "ann")
 	if d := sold.Data; sold.Type != "booking.sold" || time.Since(sold.Timestamp) > time.Minute || d.Event != event || d.BookingID != ann || d.User != "ann" ||
-		d.State != "sold" || d.Total != (seatmap.Money{Amount: 3000, Currency: "EUR"}) || len(d.Seats) != 2 || d.Areas[0].Quantity != 2 ||
+		d.State != "sold" || d.Total != (seatmap.Money{Amount: 3000, Currency: "EUR"}) || len(d.Seats.([]any)) != 2 || d.Areas[0].Quantity != 2 ||
 		len(d.Tickets) != 4 || d.Tickets[0].ID != shown.Tickets[0].ID || d.Tickets[0].TicketID != "A-3" || d.Tickets[0].Status != "pending" {
 		t.Errorf("the sale is told as %+v", sold)
 	}
@@ -101,5 +105,82 @@ func TestWhatNobodyWantsToKnowIsNotWrittenDown(t *testing.T) {
 	}
 	if n := ask[int](h, `SELECT count(*) FROM webhook_messages`); n != 0 {
 		t.Errorf("%d messages", n)
+	}
+}
+
+// nearlySoldOut leaves these seats of the house for sale, and no place.
+func (h *house) nearlySoldOut(left ...int) {
+	h.t.Helper()
+	h.exec(`UPDATE areas SET capacity = sold`)
+	var others []int
+	for i := range 40 {
+		if !slices.Contains(left, i) {
+			others = append(others, i)
+		}
+	}
+	_, err := h.desk.Close(h.t.Context(), event, kill(others...))
+	must(h.t, err)
+}
+
+func TestSoldOutIsSaidOnceWhoeverBuysTheLastSeatsAtOnce(t *testing.T) {
+	h := setup(t)
+	h.listen("event.sold_out")
+	left := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	h.nearlySoldOut(left...)
+	var buyers errgroup.Group
+	for _, seat := range left {
+		id, user := h.hold(fmt.Sprint("user", seat), []int{seat}, 0), fmt.Sprint("user", seat)
+		buyers.Go(func() error {
+			var r reply
+			return h.try(http.MethodPost, "/bookings/"+id+"/payment", user, map[string]string{"paymentMethod": sandbox.CardApprove}, &r)
+		})
+	}
+	must(t, buyers.Wait())
+	all := h.announced()
+	if len(all) != 1 || all[0].Type != "event.sold_out" || all[0].Data.Event != event {
+		t.Fatalf("told are %+v", all)
+	}
+	if body := ask[string](h, `SELECT body::jsonb ->> 'data' FROM webhook_messages`); body != `{"event": "opera", "seats": {"sold": 8, "unavailable": 32}, "places": {"sold": 0}}` {
+		t.Error(body)
+	}
+}
+
+func TestAnEventWhoseSeatsComeBackMaySellOutAgain(t *testing.T) {
+	h := setup(t)
+	h.listen("event.sold_out")
+	h.nearlySoldOut(0, 1)
+	said := func(want int, when string) {
+		t.Helper()
+		if all := h.announced(); len(all) != want {
+			t.Fatalf("%s it was said %d times, not %d", when, len(all), want)
+		}
+	}
+	h.pay(h.hold("ann", []int{0}, 0), "ann", sandbox.CardApprove)
+	said(0, "with a seat left")
+	_, err := h.desk.Close(t.Context(), event, kill(1))
+	must(t, err)
+	said(1, "when the last one is killed")
+	must(t, h.desk.Mirror(t.Context(), event))
+	said(1, "looked at again")
+	_, err = h.desk.Reopen(t.Context(), event, []int{1})
+	must(t, err)
+	id := h.hold("bob", []int{1}, 0)
+	h.pay(id, "bob", sandbox.CardRefused)
+	said(2, "when it was released and sold")
+	h.run(h.desk.Run)
+	h.becomes(id, "lost")
+	h.eventually(func() (string, bool) { return "still sold out", ask[int](h, `SELECT count(*) FROM sold_out`) == 0 })
+	h.sale.NoHolds = true
+	h.exec(`UPDATE events SET unheld_since = now()`)
+	h.pay(h.hold("cat", []int{1}, 0), "cat", sandbox.CardApprove)
+	h.eventually(func() (string, bool) { n := len(h.announced()); return fmt.Sprint(n, " times"), n == 3 })
+}
+
+func TestAnEventWithNothingForSaleThatHasSoldNothingIsNotSoldOut(t *testing.T) {
+	h := setup(t)
+	h.listen()
+	h.nearlySoldOut()
+	if all := h.announced(); len(all) != 0 {
+		t.Errorf("told are %+v", all)
 	}
 }

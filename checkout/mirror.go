@@ -199,12 +199,15 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (seats int64, e
 
 // Mirror tells Redis of every change of the event it has not been told of.
 // Whoever committed one calls it at once; Run calls it for what is left. Of an
-// event without holds everything is left until Redis is back.
+// event without holds everything is left until Redis is back, but that it is sold
+// out is said at once.
 func (d *Desk) Mirror(ctx context.Context, event string) error {
-	if d.holds.away(ctx, event) {
-		return nil
-	}
 	err := d.rounds.share(ctx, event, func(ctx context.Context) error {
+		if d.holds.away(ctx, event) {
+			return d.store.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
+				return d.store.noteSoldOut(ctx, tx, event)
+			})
+		}
 		for {
 			if more, err := d.mirrorSome(ctx, event); !more || err != nil {
 				return err
@@ -226,8 +229,11 @@ func (d *Desk) mirrorSome(ctx context.Context, event string) (more bool, err err
 			return err
 		}
 		seats, err := what.told(ctx, tx, event)
+		if err != nil {
+			return err
+		}
 		more = what.full() && seats > 0
-		return err
+		return d.store.noteSoldOut(ctx, tx, event)
 	})
 	return more, err
 }
