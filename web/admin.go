@@ -25,9 +25,15 @@ type Trail interface {
 	// Begin writes down a call that is about to be carried out and returns its
 	// number. After an error the call is not carried out.
 	Begin(ctx context.Context, call Call) (int64, error)
-	// End writes down how a call was answered: with what status, and with what
-	// code when it was a Problem.
-	End(ctx context.Context, call int64, status int, code string) error
+	// End writes down how a call was answered.
+	End(ctx context.Context, call int64, o Outcome) error
+}
+
+// Outcome is how a call was answered.
+type Outcome struct {
+	Status   int
+	Code     string // of a Problem
+	Replayed bool   // as an earlier one with its Idempotency-Key: nothing was carried out
 }
 
 // Call is one request of an operator.
@@ -51,15 +57,16 @@ const trailWithin = 3 * time.Second
 //
 // Each call of an operator is written down in trail before it is carried out,
 // and how it was answered afterwards. A call that cannot be written down is the
-// 503 Problem store_unavailable and is not carried out.
-func (s *Sessions) Groups(e *echo.Echo, trail Trail) (v1, admin *echo.Group) {
+// 503 Problem store_unavailable and is not carried out. One that changes something
+// may have an Idempotency-Key: its repeat within 24 hours is answered from keys.
+func (s *Sessions) Groups(e *echo.Echo, trail Trail, keys Keys) (v1, admin *echo.Group) {
 	s.guard(e, func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			user, err := s.operator(c)
 			if err != nil {
 				return err
 			}
-			return recorded(c, trail, user, s.o.Log, next)
+			return recorded(c, trail, keys, user, s.o.Log, next)
 		}
 	})
 	v1 = e.Group("/v1")
@@ -123,7 +130,7 @@ func AsOperator(user string) echo.MiddlewareFunc {
 }
 
 // recorded carries out a call between the two entries of the trail.
-func recorded(c echo.Context, trail Trail, operator string, log *slog.Logger, next echo.HandlerFunc) error {
+func recorded(c echo.Context, trail Trail, keys Keys, operator string, log *slog.Logger, next echo.HandlerFunc) error {
 	r := c.Request()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -137,16 +144,16 @@ func recorded(c echo.Context, trail Trail, operator string, log *slog.Logger, ne
 	if err != nil {
 		return fmt.Errorf("%w: %w", unrecorded, err)
 	}
-	status, code := http.StatusInternalServerError, "internal" // unless it returns
+	o := Outcome{Status: http.StatusInternalServerError, Code: "internal"} // unless it returns
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), trailWithin)
 		defer cancel()
-		if err := trail.End(ctx, number, status, code); err != nil {
-			log.ErrorContext(ctx, "outcome of an operator's call not written down", "call", number, "status", status, "err", err)
+		if err := trail.End(ctx, number, o); err != nil {
+			log.ErrorContext(ctx, "outcome of an operator's call not written down", "call", number, "status", o.Status, "err", err)
 		}
 	}()
-	err = next(c)
-	status, code = outcome(c, err)
+	past, err := keyed(c, keys, operator, body, log, next)
+	o = outcome(c, past, err)
 	return err
 }
 
@@ -159,11 +166,15 @@ func begin(ctx context.Context, trail Trail, call Call) (int64, error) {
 var unrecorded = &Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable",
 	Detail: "the call cannot be written down, so it was not carried out; try again", RetryAfter: time.Second}
 
-// outcome is how a handler has answered, or how its error will be.
-func outcome(c echo.Context, err error) (status int, code string) {
-	if err == nil || c.Response().Committed {
-		return c.Response().Status, ""
+// outcome is how a handler has answered, or an earlier call, or how its error
+// will be.
+func outcome(c echo.Context, past *Answer, err error) Outcome {
+	switch {
+	case err != nil && !c.Response().Committed:
+		p := asProblem(err)
+		return Outcome{p.Status, p.Code, past != nil}
+	case past != nil:
+		return Outcome{past.Status, past.Code, true}
 	}
-	p := asProblem(err)
-	return p.Status, p.Code
+	return Outcome{Status: c.Response().Status}
 }

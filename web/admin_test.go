@@ -34,15 +34,15 @@ func (l *told) Begin(_ context.Context, call web.Call) (int64, error) {
 	return int64(len(l.calls)), nil
 }
 
-func (l *told) End(_ context.Context, _ int64, status int, code string) error {
-	l.entries = append(l.entries, strings.TrimSpace("end "+http.StatusText(status)+" "+code))
+func (l *told) End(_ context.Context, _ int64, o web.Outcome) error {
+	l.entries = append(l.entries, strings.TrimSpace("end "+http.StatusText(o.Status)+" "+o.Code))
 	return nil
 }
 
 // office is a server with an admin API that opens and closes doors.
 func office(t *testing.T, s *web.Sessions, trail web.Trail, effect func()) http.Handler {
 	e := web.New(web.Options{Log: slog.New(slog.DiscardHandler)})
-	v1, admin := s.Groups(e, trail)
+	v1, admin := s.Groups(e, trail, nil)
 	v1.GET("/doors", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
 	admin.POST("/events/:event/doors", func(c echo.Context) error {
 		who, err := web.Operator(c)

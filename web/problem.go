@@ -104,21 +104,29 @@ func ErrorHandler(log *slog.Logger) echo.HTTPErrorHandler {
 				"id", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method, "path", c.Path(),
 				"status", p.Status, "code", p.Code, "err", err)
 		}
-		h := c.Response().Header()
-		h.Set(echo.HeaderContentType, "application/problem+json")
-		h.Set("Cache-Control", "no-store")
-		if p.RetryAfter > 0 {
-			h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
-		}
-		body, err := p.MarshalJSON()
+		p.setHeader(c.Response().Header())
+		body, err := p.body()
 		if err != nil {
 			log.ErrorContext(ctx, "problem not told", "code", p.Code, "err", err)
 		}
 		c.Response().WriteHeader(p.Status)
 		if c.Request().Method != http.MethodHead {
-			_, _ = c.Response().Write(append(body, '\n')) // an error: the client has gone, nobody to tell
+			_, _ = c.Response().Write(body) // an error: the client has gone, nobody to tell
 		}
 	}
+}
+
+func (p *Problem) setHeader(h http.Header) {
+	h.Set(echo.HeaderContentType, "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	if p.RetryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
+	}
+}
+
+func (p *Problem) body() ([]byte, error) {
+	body, err := p.MarshalJSON()
+	return append(body, '\n'), err
 }
 
 func asProblem(err error) *Problem {

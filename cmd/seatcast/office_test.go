@@ -25,7 +25,7 @@ func TestTheBoxOfficeHoldsSeatsForAnAccountWhichPaysThem(t *testing.T) {
 	if d := time.Until(held.ExpiresAt); d < 167*time.Hour || d > 168*time.Hour {
 		t.Errorf("it lasts %v", d)
 	}
-	if again := hold("k1", ask).want(t, http.StatusOK, ""); again.BookingID != held.BookingID {
+	if again := hold("k1", ask).want(t, http.StatusCreated, ""); again.BookingID != held.BookingID {
 		t.Error("the same request is another booking")
 	}
 	for _, other := range []body{
@@ -54,6 +54,7 @@ func TestTheBoxOfficeHoldsSeatsForAnAccountWhichPaysThem(t *testing.T) {
 	if b := ann.booking(held.BookingID).want(t, http.StatusOK, ""); b.State != "held" || len(b.Seats) != 12 {
 		t.Errorf("it is %s", b.raw)
 	}
+	h.forgotten()
 	if again := hold("k1", ask).want(t, http.StatusOK, ""); again.BookingID != held.BookingID {
 		t.Error("the same request is another booking")
 	}
@@ -109,13 +110,14 @@ func TestAllHoldsOfAnEventLastLongerAndSoDoTheirBookings(t *testing.T) {
 		return o.do("POST", "/v1/admin/events/"+h.event+"/extend-all", key, b)
 	}
 	extend("", body{"by": "5m"}).want(t, http.StatusBadRequest, "idempotency_key_missing")
-	for _, by := range []any{"", "5", "-5m", "0s", "25h", "soon"} {
-		extend("k", body{"by": by}).want(t, http.StatusBadRequest, "bad_time")
+	for k, by := range []any{"", "5", "-5m", "0s", "25h", "soon"} {
+		extend(fmt.Sprint("bad", k), body{"by": by}).want(t, http.StatusBadRequest, "bad_time")
 	}
 	for k, want := range []string{`{"before":0,"ended":0,"extended":2}`, `{"before":2,"ended":0,"extended":0}`} {
 		if r := extend("k1", body{"by": "5m"}).want(t, http.StatusOK, ""); strings.TrimSpace(string(r.raw)) != want {
 			t.Errorf("call %d came to %s", k, r.raw)
 		}
+		h.forgotten()
 	}
 	extend("k1", body{"by": "6m"}).want(t, http.StatusUnprocessableEntity, "idempotency_key_reused")
 	for _, one := range []struct {

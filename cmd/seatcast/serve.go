@@ -26,6 +26,7 @@ import (
 	"seatcast/holds"
 	"seatcast/hub"
 	"seatcast/internal/audit"
+	"seatcast/internal/idempotency"
 	"seatcast/seatmap/live"
 	"seatcast/web"
 )
@@ -143,7 +144,14 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	a.runners = append(a.runners, a.ready.peers.Run)
 	trail := audit.New(b.st.pool)
 	b.reg.MustRegister(trail)
-	v1, admin := sessions.Groups(a.echo, trail)
+	keys := idempotency.New(idempotency.Options{Pool: b.st.pool, Log: b.log})
+	if b.cfg.has("api") {
+		a.runners = append(a.runners, keys.Run)
+	}
+	if b.cfg.has("worker") {
+		a.runners = append(a.runners, keys.Tidy)
+	}
+	v1, admin := sessions.Groups(a.echo, trail, keys)
 	shop := catalog.New(b.st.pool)
 	ledger, err := checkout.NewStore(b.st.pool)
 	if err != nil {

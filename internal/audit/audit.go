@@ -31,9 +31,10 @@ type Entry struct {
 
 // Outcome is how a call was answered.
 type Outcome struct {
-	At     time.Time `json:"at"`
-	Status int       `json:"status"`
-	Code   string    `json:"code,omitempty"` // of a problem
+	At       time.Time `json:"at"`
+	Status   int       `json:"status"`
+	Code     string    `json:"code,omitempty"`     // of a problem
+	Replayed bool      `json:"replayed,omitempty"` // as an earlier call with its Idempotency-Key: nothing was carried out
 }
 
 // Query says which calls are meant, the newest first.

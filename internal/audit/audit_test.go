@@ -35,7 +35,7 @@ func begin(t *testing.T, l *audit.Log, c web.Call) int64 {
 func TestACallIsReadBackWithItsOutcomeAndOneCutShortHasNone(t *testing.T) {
 	l, _ := setup(t)
 	done := begin(t, l, web.Call{ID: "r1", Operator: "ada", From: "10.0.0.7", Method: "POST", Path: "/v1/admin/events/opera/kill", Event: "opera", Body: []byte(`{"reason":"a pillar"}`)})
-	if err := l.End(t.Context(), done, http.StatusConflict, "seats_sold"); err != nil {
+	if err := l.End(t.Context(), done, web.Outcome{Status: http.StatusConflict, Code: "seats_sold", Replayed: true}); err != nil {
 		t.Fatal(err)
 	}
 	begin(t, l, web.Call{Operator: "bob", Method: "POST", Path: "/cut", Event: "opera", Body: []byte("a\x00\xff")})
@@ -48,7 +48,7 @@ func TestACallIsReadBackWithItsOutcomeAndOneCutShortHasNone(t *testing.T) {
 		t.Errorf("what was cut short is %+v", cut)
 	}
 	if o := first.Outcome; first.ID != done || first.Address != "10.0.0.7" || first.Body != `{"reason":"a pillar"}` || first.At.IsZero() ||
-		o == nil || o.Status != http.StatusConflict || o.Code != "seats_sold" || o.At.Before(first.At) {
+		o == nil || o.Status != http.StatusConflict || o.Code != "seats_sold" || !o.Replayed || o.At.Before(first.At) {
 		t.Errorf("the first is %+v, %+v", first, o)
 	}
 }
@@ -56,10 +56,10 @@ func TestACallIsReadBackWithItsOutcomeAndOneCutShortHasNone(t *testing.T) {
 func TestTheRecordCannotBeChanged(t *testing.T) {
 	l, pool := setup(t)
 	id := begin(t, l, web.Call{Operator: "ada", Method: "POST", Path: "/kill"})
-	if err := l.End(t.Context(), id, http.StatusOK, ""); err != nil {
+	if err := l.End(t.Context(), id, web.Outcome{Status: http.StatusOK}); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.End(t.Context(), id, http.StatusConflict, ""); err == nil {
+	if err := l.End(t.Context(), id, web.Outcome{Status: http.StatusConflict}); err == nil {
 		t.Error("a call has two outcomes")
 	}
 	for _, change := range []string{

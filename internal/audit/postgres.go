@@ -62,8 +62,8 @@ func plain(s string) string {
 }
 
 // End writes down how a call was answered.
-func (l *Log) End(ctx context.Context, call int64, status int, code string) error {
-	_, err := l.pool.Exec(ctx, `INSERT INTO admin_outcomes (call_id, status, code) VALUES ($1, $2, $3)`, call, status, code)
+func (l *Log) End(ctx context.Context, call int64, o web.Outcome) error {
+	_, err := l.pool.Exec(ctx, `INSERT INTO admin_outcomes (call_id, status, code, replayed) VALUES ($1, $2, $3, $4)`, call, o.Status, o.Code, o.Replayed)
 	if err != nil {
 		l.failed.WithLabelValues("outcome").Inc()
 		return fmt.Errorf("write down the outcome of call %d: %w", call, err)
@@ -74,7 +74,7 @@ func (l *Log) End(ctx context.Context, call int64, status int, code string) erro
 // Read returns the calls q means.
 func (l *Log) Read(ctx context.Context, q Query) (Page, error) {
 	rows, err := l.pool.Query(ctx, `
-		SELECT c.id, c.at, c.request_id, c.operator, c.address, c.method, c.path, c.event_id, c.body, c.body_bytes, o.at, o.status, o.code
+		SELECT c.id, c.at, c.request_id, c.operator, c.address, c.method, c.path, c.event_id, c.body, c.body_bytes, o.at, o.status, o.code, o.replayed
 		FROM admin_calls c LEFT JOIN admin_outcomes o ON o.call_id = c.id
 		WHERE ($1 = '' OR c.event_id = $1) AND ($2 = 0 OR c.id < $2) AND ($3 OR c.method NOT IN ('GET', 'HEAD'))
 		ORDER BY c.id DESC LIMIT $4 + 1`, q.Event, q.Before, q.Reads, q.Limit)
@@ -95,15 +95,16 @@ func (l *Log) Read(ctx context.Context, q Query) (Page, error) {
 
 func scan(row pgx.CollectableRow) (e Entry, err error) {
 	var (
-		body   []byte
-		at     *time.Time
-		status *int
-		code   *string
+		body     []byte
+		at       *time.Time
+		status   *int
+		code     *string
+		replayed *bool
 	)
-	err = row.Scan(&e.ID, &e.At, &e.RequestID, &e.Operator, &e.Address, &e.Method, &e.Path, &e.Event, &body, &e.BodyBytes, &at, &status, &code)
+	err = row.Scan(&e.ID, &e.At, &e.RequestID, &e.Operator, &e.Address, &e.Method, &e.Path, &e.Event, &body, &e.BodyBytes, &at, &status, &code, &replayed)
 	e.At, e.Body = e.At.UTC(), plain(string(body))
 	if at != nil {
-		e.Outcome = &Outcome{At: at.UTC(), Status: *status, Code: *code}
+		e.Outcome = &Outcome{At: at.UTC(), Status: *status, Code: *code, Replayed: *replayed}
 	}
 	return e, err
 }
