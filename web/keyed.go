@@ -50,6 +50,13 @@ type Answer struct {
 	Body   []byte      // nil: not kept
 }
 
+const tellOnceKey = "seatcast.tellOnce"
+
+// TellOnce has the answer to a call kept nowhere: there is a secret in it. The
+// repeat of the call by its Idempotency-Key is the 409 Problem answer_not_kept, and
+// is not carried out.
+func TellOnce(c echo.Context) { c.Set(tellOnceKey, true) }
+
 // replayedHeader marks an answer that is an earlier call's.
 const replayedHeader = "Idempotent-Replayed"
 
@@ -83,6 +90,9 @@ func keyed(c echo.Context, keys Keys, operator string, body []byte, log *slog.Lo
 	}()
 	err = next(c)
 	answer = draft.answer(err)
+	if once, _ := c.Get(tellOnceKey).(bool); once || len(answer.Body) > BodyLimit {
+		answer.Body = nil
+	}
 	return nil, err
 }
 
@@ -141,7 +151,7 @@ func (a *Answer) replay(c echo.Context) error {
 	h.Set(replayedHeader, "true")
 	if a.Body == nil {
 		return &Problem{Status: http.StatusConflict, Code: "answer_not_kept",
-			Detail: fmt.Sprintf("the call was carried out and answered %d, which was too long to keep; read what became of it", a.Status)}
+			Detail: fmt.Sprintf("the call was carried out and answered %d, which was too long to keep, or is told once; read what became of it", a.Status)}
 	}
 	maps.Copy(h, a.Header)
 	c.Response().WriteHeader(a.Status)
@@ -183,10 +193,7 @@ func (d *draft) answer(err error) Answer {
 			a.Header[name] = values
 		}
 	}
-	switch {
-	case len(a.Body) > BodyLimit:
-		a.Body = nil
-	case a.Body == nil:
+	if a.Body == nil {
 		a.Body = []byte{}
 	}
 	return a

@@ -24,8 +24,8 @@
 // two operators may be, and what the first would have kept is refused.
 //
 // What is kept is the answer as it was sent. The request is kept as a hash. An
-// answer that was longer than web.BodyLimit is not kept: its repeat is refused, and
-// not carried out.
+// answer that is longer than web.BodyLimit, or has a secret in it (web.TellOnce), is
+// not kept: its repeat is refused, and not carried out.
 //
 // The clock is Postgres's. It does not know what a call means.
 package idempotency
