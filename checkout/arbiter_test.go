@@ -42,7 +42,7 @@ func TestASoldSeatIsATicketThatIsValidOnceTheMoneyIsCaptured(t *testing.T) {
 			t.Errorf("ticket %+v after the capture", ticket)
 		}
 	}
-	if got := h.sound(); got.Seats != 2 || got.Places != 1 || got.Money != 2500 {
+	if got := h.sound(); got.Seats != 2 || got.Places != 1 || got.Money.Amount != 2500 {
 		t.Errorf("books: %+v", got)
 	}
 }
@@ -135,7 +135,7 @@ func TestOverlappingBookingsSellEverySeatOnceForItsPrice(t *testing.T) {
 	must(t, g.Wait())
 	h.quietens()
 	got := h.sound()
-	if got.Seats == 0 || got.Money != int64(got.Seats)*1000 {
+	if got.Seats == 0 || got.Money.Amount != int64(got.Seats)*1000 {
 		t.Errorf("books: %+v", got)
 	}
 	if open := ask[int](h, `SELECT count(*) FROM bookings WHERE state NOT IN ('sold', 'lost')`); open != 0 {
@@ -263,7 +263,7 @@ func TestRefusedCaptureUnsells(t *testing.T) {
 	h.eventually(func() (string, bool) {
 		return "the gate shows it sold", !h.holds.shows(6) && h.holds.leftIn("floor") == 10
 	})
-	if got := h.sound(); got.Tickets != 0 || got.Money != 0 {
+	if got := h.sound(); got.Tickets != 0 || got.Money.Amount != 0 {
 		t.Errorf("books: %+v", got)
 	}
 	if r := h.pay(h.hold("bob", []int{6}, 0), "bob", sandbox.CardApprove); r.State != "sold" {

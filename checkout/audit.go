@@ -3,6 +3,7 @@ package checkout
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
@@ -26,12 +27,14 @@ func (auditArgs) InsertOpts() river.InsertOpts {
 	return o
 }
 
-// audits is the job that asks for one, again and again.
+// audits are the jobs that are asked for again and again. An inspection costs
+// Postgres more than an audit, and is of what nobody can mend at once.
 func (d *Desk) audits() []*river.PeriodicJob {
-	ask := func() (river.JobArgs, *river.InsertOpts) { return auditArgs{}, nil }
-	return []*river.PeriodicJob{
-		river.NewPeriodicJob(river.PeriodicInterval(d.auditEvery), ask, &river.PeriodicJobOpts{RunOnStart: true}),
+	again := func(args river.JobArgs, every time.Duration) *river.PeriodicJob {
+		ask := func() (river.JobArgs, *river.InsertOpts) { return args, nil }
+		return river.NewPeriodicJob(river.PeriodicInterval(every), ask, &river.PeriodicJobOpts{RunOnStart: true})
 	}
+	return []*river.PeriodicJob{again(auditArgs{}, d.auditEvery), again(inspectArgs{}, d.inspectEvery())}
 }
 
 // audit looks at every event something was sold of lately.
@@ -84,7 +87,26 @@ func (s *Store) soldLately(ctx context.Context) ([]string, error) {
 // it. Redis is told of changes under the event's lock, which the caller has:
 // what it has not been told of yet is marked already and no difference.
 func doubt(ctx context.Context, tx pgx.Tx, event string, shown seatmap.Map, left map[string]int) (int64, error) {
-	var sold, closed []int
+	sold, closed := told(shown)
+	seats, err := tx.Exec(ctx, `UPDATE seats SET mirror_due = true WHERE event_id = $1 AND i IN (
+		SELECT i `+otherSeats+` ORDER BY i FOR UPDATE SKIP LOCKED)`, event, sold, closed)
+	if err != nil {
+		return 0, err
+	}
+	areas, err := tx.Exec(ctx, `UPDATE areas SET mirror_due = true WHERE event_id = $1 AND area IN (
+		SELECT area `+otherAreas+` ORDER BY area FOR UPDATE SKIP LOCKED)`, event, left)
+	return seats.RowsAffected() + areas.RowsAffected(), err
+}
+
+// What Redis shows otherwise than it is, and has been told.
+const (
+	otherSeats = `FROM seats WHERE event_id = $1 AND NOT mirror_due AND status <> CASE
+		WHEN i IN (SELECT unnest($2::int[])) THEN 'sold' WHEN i IN (SELECT unnest($3::int[])) THEN 'unavailable' ELSE 'available' END`
+	otherAreas = `FROM areas WHERE event_id = $1 AND NOT mirror_due AND capacity - sold IS DISTINCT FROM ($2::jsonb ->> area)::int`
+)
+
+// told are the seats a map shows as sold and as closed.
+func told(shown seatmap.Map) (sold, closed []int) {
 	for i := range 4 * len(shown) {
 		switch shown.At(i) {
 		case seatmap.Sold:
@@ -93,19 +115,7 @@ func doubt(ctx context.Context, tx pgx.Tx, event string, shown seatmap.Map, left
 			closed = append(closed, i)
 		}
 	}
-	seats, err := tx.Exec(ctx, `
-		UPDATE seats SET mirror_due = true WHERE event_id = $1 AND i IN (
-			SELECT i FROM seats WHERE event_id = $1 AND NOT mirror_due
-				AND status <> CASE WHEN i IN (SELECT unnest($2::int[])) THEN 'sold' WHEN i IN (SELECT unnest($3::int[])) THEN 'unavailable' ELSE 'available' END
-			ORDER BY i FOR UPDATE SKIP LOCKED)`, event, orNone(sold), orNone(closed))
-	if err != nil {
-		return 0, err
-	}
-	areas, err := tx.Exec(ctx, `
-		UPDATE areas SET mirror_due = true WHERE event_id = $1 AND area IN (
-			SELECT area FROM areas WHERE event_id = $1 AND NOT mirror_due AND capacity - sold IS DISTINCT FROM ($2::jsonb ->> area)::int
-			ORDER BY area FOR UPDATE SKIP LOCKED)`, event, left)
-	return seats.RowsAffected() + areas.RowsAffected(), err
+	return orNone(sold), orNone(closed)
 }
 
 // orNone makes an empty list of no list, which would be NULL.
@@ -114,4 +124,39 @@ func orNone(seats []int) []int {
 		return []int{}
 	}
 	return seats
+}
+
+// Shower is who knows what everybody sees of an event: of Holds a comparison
+// needs no more.
+type Shower interface {
+	Shown(ctx context.Context, event string) (seatmap.Map, map[string]int, error)
+}
+
+// Compare returns which seats and areas of an event Redis shows otherwise than
+// the books have them; none while it shows no map. It changes nothing, but
+// keeps the mirror of the event waiting while it looks.
+func (s *Store) Compare(ctx context.Context, event string, redis Shower) (differ []string, err error) {
+	err = s.underLock(ctx, event, func(ctx context.Context, tx pgx.Tx) error {
+		shown, left, err := redis.Shown(ctx, event)
+		if err != nil || shown == nil {
+			return err
+		}
+		sold, closed := told(shown)
+		seats, err := lines(ctx, tx, `SELECT format('seat %s, which is %s', ticket_id, status) `+otherSeats+` ORDER BY i`, event, sold, closed)
+		if err != nil {
+			return err
+		}
+		areas, err := lines(ctx, tx, `SELECT format('area %s, which has %s left', area, capacity - sold) `+otherAreas+` ORDER BY area`, event, left)
+		differ = append(seats, areas...)
+		return err
+	})
+	return differ, pg.Said("compare "+event, err)
+}
+
+func lines(ctx context.Context, tx pgx.Tx, sql string, args ...any) ([]string, error) {
+	rows, err := tx.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }

@@ -259,7 +259,7 @@ type Options struct {
 	ExtendAhead time.Duration // a hold under an open payment is extended when so little of it is left; 45 s
 	ExtendBy    time.Duration // by so much, grace on top; 60 s
 	Every       time.Duration // how often a worker looks for what others left undone; 1 s
-	AuditEvery  time.Duration // how often one compares what Redis shows with the books; 30 s
+	AuditEvery  time.Duration // how often one compares what Redis shows with the books, and half as often the books with each other; 30 s
 }
 
 // Desk is where bookings are paid. Any number of processes may run one over
@@ -273,6 +273,7 @@ type Desk struct {
 	pays      Provider // takes new payments
 	log       *slog.Logger
 	rounds    rounds
+	found     findings
 
 	askAfter, extendAhead, extendBy, every, auditEvery time.Duration
 }
@@ -295,6 +296,7 @@ func New(o Options) (*Desk, error) {
 	if d.log == nil {
 		d.log = slog.Default()
 	}
+	d.found.lasts = foundLasts * d.inspectEvery()
 	for _, p := range o.Providers {
 		if _, twice := d.providers[p.Name()]; twice {
 			return nil, fmt.Errorf("checkout: two payment providers are called %q", p.Name())

@@ -306,19 +306,20 @@ func (h *house) ledger() map[string]int {
 }
 
 // sound re-derives the invariants, in the books and against the provider's.
-func (h *house) sound() checkout.Report {
+func (h *house) sound() checkout.Balance {
 	h.t.Helper()
-	r, err := h.store.Check(h.t.Context(), event)
+	report, err := h.store.Check(h.t.Context(), event)
 	must(h.t, err)
-	for _, fault := range r.Faults {
+	for _, fault := range report.Faults {
 		h.t.Error("fault: ", fault)
 	}
+	r := report.Balances[0]
 	if r.Tickets != r.Seats+r.Places {
 		h.t.Errorf("%d seats and %d places sold, %d live tickets", r.Seats, r.Places, r.Tickets)
 	}
 	charged := ask[int64](h, `SELECT coalesce(sum(amount - refunded), 0)::bigint FROM sandbox_payments WHERE state = 'captured'`)
-	if charged != r.Money {
-		h.t.Errorf("the provider took %d, the books say %d", charged, r.Money)
+	if charged != r.Money.Amount {
+		h.t.Errorf("the provider took %d, the books say %v", charged, r.Money)
 	}
 	return r
 }

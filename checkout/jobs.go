@@ -173,6 +173,7 @@ func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, _ *river.Job[auditArgs]) error {
 		return d.audit(ctx)
 	}))
+	river.AddWorker(workers, inspector{desk: d})
 	queue, err := river.NewClient(riverpgxv5.New(d.store.pool), &river.Config{
 		Queues:                      map[string]river.QueueConfig{jobQueue: {MaxWorkers: jobWorkers}},
 		Workers:                     workers,

@@ -67,11 +67,11 @@ func (b *bank) change(attempt string, f func(*stripetest.Intent)) {
 }
 
 // balanced compares what Stripe has taken and not given back with the books.
-func (b *bank) balanced() checkout.Report {
+func (b *bank) balanced() checkout.Balance {
 	b.t.Helper()
-	r, err := b.store.Check(b.t.Context(), event)
+	report, err := b.store.Check(b.t.Context(), event)
 	must(b.t, err)
-	for _, fault := range r.Faults {
+	for _, fault := range report.Faults {
 		b.t.Error("fault: ", fault)
 	}
 	var taken int64
@@ -81,8 +81,9 @@ func (b *bank) balanced() checkout.Report {
 		}
 		taken += i.Received - i.Refunded
 	}
-	if taken != r.Money {
-		b.t.Errorf("Stripe took %d, the books say %d", taken, r.Money)
+	r := report.Balances[0]
+	if taken != r.Money.Amount {
+		b.t.Errorf("Stripe took %d, the books say %v", taken, r.Money)
 	}
 	return r
 }
@@ -114,7 +115,7 @@ func TestStripesEventsInAnyOrderSellOnce(t *testing.T) {
 		}
 		b.becomes(booking, "sold")
 		b.attemptBecomes(booking, "captured")
-		if got := b.balanced(); got.Money != 1000 || got.Tickets != 1 {
+		if got := b.balanced(); got.Money.Amount != 1000 || got.Tickets != 1 {
 			t.Errorf("order %d: %+v", n, got)
 		}
 	}
@@ -209,7 +210,7 @@ func TestADebitThatIsTakenAtOnceIsSoldOrRefunded(t *testing.T) {
 	b.becomes(won, "sold")
 	b.becomes(late, "lost")
 	b.attemptBecomes(late, "refunded")
-	if got := b.balanced(); got.Money != 1000 {
+	if got := b.balanced(); got.Money.Amount != 1000 {
 		t.Errorf("books: %+v", got)
 	}
 }

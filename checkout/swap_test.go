@@ -68,7 +68,7 @@ func TestABasketSwappedWhileItsPaymentBeginsIsNotChargedForItsOldSeats(t *testin
 	}
 	h.run(h.desk.Run)
 	h.quietens()
-	if r := h.sound(); r.Money != 2000 || r.Seats != 2 {
+	if r := h.sound(); r.Money.Amount != 2000 || r.Seats != 2 {
 		t.Errorf("sold %+v", r)
 	}
 	if !h.holds.shows(2) || !h.holds.shows(3) || h.holds.shows(1) {
@@ -121,7 +121,7 @@ func TestTwoPaymentsBegunBeforeASwapAreBothForWhatIsHeld(t *testing.T) {
 	}
 	h.run(h.desk.Run)
 	h.quietens()
-	if r := h.sound(); r.Money != 2000 {
+	if r := h.sound(); r.Money.Amount != 2000 {
 		t.Errorf("sold %+v", r)
 	}
 }

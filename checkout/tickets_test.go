@@ -68,8 +68,8 @@ func TestTicketsCostTogetherWhatIsChargedInEveryCurrency(t *testing.T) {
 			if len(a.Tickets) != 6 || tickets != a.Total.Amount || fees != 0 {
 				t.Errorf("%d tickets cost %d of %d, and the fees are %d off", len(a.Tickets), tickets, a.Total.Amount, fees)
 			}
-			if r := h.sound(); r.Money != a.Total.Amount {
-				t.Errorf("%d was taken", r.Money)
+			if r := h.sound(); r.Money.Amount != a.Total.Amount {
+				t.Errorf("%d was taken", r.Money.Amount)
 			}
 			if charged := ask[string](h, `SELECT amount || ' ' || currency FROM sandbox_payments`); charged != "4792 "+currency {
 				t.Errorf("the provider was asked for %s", charged)

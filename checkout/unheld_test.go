@@ -220,7 +220,7 @@ func TestOfManyBookingsWithoutHoldsOfASeatOneIsSoldAndNoOtherIsCharged(t *testin
 		t.Errorf("%d are sold", sold)
 	}
 	h.quietens()
-	if r := h.sound(); r.Seats != 2 || r.Money != 2000 {
+	if r := h.sound(); r.Seats != 2 || r.Money.Amount != 2000 {
 		t.Errorf("sold %+v", r)
 	}
 }

@@ -277,6 +277,7 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 		door.MountAdmin(admin)
 	}
 	if b.cfg.has("worker") {
+		b.reg.MustRegister(desk)
 		a.runners = append(a.runners, desk.Run)
 	}
 	return nil
