@@ -46,6 +46,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -125,6 +126,9 @@ func Freeze(tickets []Ticket) (*List, error) {
 
 // Len is how many tickets there are.
 func (l *List) Len() int { return len(l.tickets) }
+
+// All are the tickets with their places on the list, from 0.
+func (l *List) All() iter.Seq2[int, Ticket] { return slices.All(l.tickets) }
 
 // Root is the Merkle root of the list.
 func (l *List) Root() Digest { return l.storeys[len(l.storeys)-1][0] }

@@ -1,0 +1,45 @@
+-- claim.lua lets somebody in whose turn it is.
+--
+-- A token of the bucket goes to the lowest number among those who are here and
+-- those who were called so lately that they may still come. So the order is kept,
+-- somebody who slept through their turn is the first when they are back, and
+-- nobody who is absent keeps a token from others for more than four seconds.
+--
+-- KEYS    room, q, adm, try (zset: who was called and has asked -> number), seen
+--         (zset: the same -> when they asked last)
+-- ARGV    id, number of a signed place or 0
+-- Returns {inside, until}: now, or already
+--         {soon, how many of those who are here come first}
+--         {wait, number}: not called yet, or nobody is let in for the moment
+--         {none}: no place; {over}; {cold}
+
+local room, q, adm, try, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
+local id, known = ARGV[1], tonumber(ARGV[2])
+
+local r = read(room)
+if not r then return {'cold'} end
+local now = clock()
+local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
+if till > now then return {'inside', till} end
+if r.state == 'over' then return {'over'} end
+local number = place(q, adm, id, known)
+if not number then return {'none'} end
+if r.state ~= 'open' or number > r.serving then return {'wait', number} end
+
+forget(try, seen, now)
+redis.call('ZADD', try, number, id)
+redis.call('ZADD', seen, now, id)
+local ahead = redis.call('ZRANK', try, id)
+if number > r.was then
+  ahead = redis.call('ZCOUNT', try, '-inf', r.was) + redis.call('ZCOUNT', q, '(' .. r.was, '(' .. number)
+end
+local tokens = fill(r, now)
+if ahead >= math.min(math.floor(tokens), r.cap - inside(adm, now), r.free) then return {'soon', ahead} end
+
+till = now + r.session
+redis.call('ZREM', q, id)
+redis.call('ZREM', try, id)
+redis.call('ZREM', seen, id)
+redis.call('ZADD', adm, till, id)
+redis.call('HSET', room, 'tokens', string.format('%.3f', tokens - 1), 'at', now)
+return {'inside', till}

@@ -1,0 +1,19 @@
+-- look.lua reads what everybody who waits is told.
+--
+-- KEYS    room, q, adm, pre
+-- Returns {state, now, serving, last, rate, waiting, inside, free}: waiting are those
+--         not called yet, or on the list of the draw
+--         {cold}
+
+local room, q, adm, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+
+local r = read(room)
+if not r then return {'cold'} end
+local now = clock()
+local waiting
+if r.state == 'draw' then
+  waiting = redis.call('HLEN', pre)
+else
+  waiting = redis.call('ZCOUNT', q, '(' .. r.serving, '+inf')
+end
+return {r.state, now, r.serving, r.last, r.rate, waiting, inside(adm, now), r.free}

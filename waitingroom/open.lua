@@ -1,0 +1,16 @@
+-- open.lua makes a room that is cold. One that is there stays as it is.
+--
+-- The bucket is empty: what it had may have been spent. Only one that never was
+-- there begins full.
+--
+-- KEYS    room
+-- ARGV    state, rate, burst, cap, session in ms, free, serving, last, 1 when it begins full
+-- Returns {opened}; {there}
+
+local room = KEYS[1]
+
+if read(room) then return {'there'} end
+local state, rate, burst, cap, session, free, serving, last, full = unpack(ARGV)
+redis.call('HSET', room, 'rate', rate, 'burst', burst, 'cap', cap, 'session', session, 'free', free, 'serving', serving, 'last', last,
+  'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'state', state)
+return {'opened'}

@@ -1,0 +1,246 @@
+package waitingroom
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"seatcast/seatmap"
+	"seatcast/waitingroom/draw"
+)
+
+var (
+	//go:embed room.lua
+	roomLua string
+	//go:embed join.lua
+	joinLua string
+	//go:embed claim.lua
+	claimLua string
+	//go:embed call.lua
+	callLua string
+	//go:embed leave.lua
+	leaveLua string
+	//go:embed look.lua
+	lookLua string
+	//go:embed set.lua
+	setLua string
+	//go:embed open.lua
+	openLua string
+	//go:embed close.lua
+	closeLua string
+)
+
+var (
+	joinScript  = redis.NewScript(roomLua + joinLua)
+	claimScript = redis.NewScript(roomLua + claimLua)
+	callScript  = redis.NewScript(roomLua + callLua)
+	leaveScript = redis.NewScript(roomLua + leaveLua)
+	lookScript  = redis.NewScript(roomLua + lookLua)
+	setScript   = redis.NewScript(roomLua + setLua)
+	openScript  = redis.NewScript(roomLua + openLua)
+	closeScript = redis.NewScript(roomLua + closeLua)
+)
+
+// keys of a room. All carry the hash tag {event}, as those of its seats do.
+func roomKey(event string) string { return "room:{" + event + "}" } // hash: terms, bucket, how far it has called
+func lineKey(event string) string { return "q:{" + event + "}" }    // zset: who waits → number
+func admKey(event string) string  { return "adm:{" + event + "}" }  // zset: who is or was inside → until
+func tryKey(event string) string  { return "try:{" + event + "}" }  // zset: who is called and here → number
+func seenKey(event string) string { return "seen:{" + event + "}" } // zset: the same → when they asked last
+func preKey(event string) string  { return "pre:{" + event + "}" }  // hash: tickets of a draw → nonce
+
+// Line is who waits, in Redis. Its methods may be called concurrently, from any
+// number of processes. While Redis does not answer the error is
+// seatmap.ErrUnavailable.
+type Line struct{ rdb redis.UniversalClient }
+
+// NewLine returns the lines of all rooms in a Redis.
+func NewLine(rdb redis.UniversalClient) *Line { return &Line{rdb} }
+
+// patience is how long Redis may take to answer.
+const patience = 1500 * time.Millisecond
+
+// run runs a script and returns what it did.
+func (l *Line) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	values, err := script.Run(ctx, l.rdb, keys, args...).Slice()
+	if err != nil {
+		return nil, fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
+	}
+	if values[0] == "cold" {
+		return nil, errCold
+	}
+	return values, nil
+}
+
+func number(v any) int64 {
+	n, _ := v.(int64)
+	return n
+}
+
+func moment(v any) time.Time { return time.UnixMilli(number(v)).UTC() }
+
+// Join gives somebody a place, or says which one they have. known is the number
+// a signed place of theirs says, or 0. ErrOver.
+func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known int64) (Joined, error) {
+	got, err := l.run(ctx, joinScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event)},
+		t.ID.String(), t.Nonce.String(), known)
+	switch {
+	case err != nil:
+		return Joined{}, err
+	case got[0] == "draw":
+		nonce, _ := got[1].(string)
+		return Joined{Drawn: true, Nonce: nonce}, nil
+	case got[0] == "inside":
+		return Joined{Until: moment(got[1])}, nil
+	case got[0] == "place":
+		return Joined{Number: number(got[1])}, nil
+	}
+	return Joined{}, ErrOver
+}
+
+// Claim lets somebody in if it is their turn. ErrOver and ErrNoPlace.
+func (l *Line) Claim(ctx context.Context, event string, id draw.ID, known int64) (Turn, error) {
+	got, err := l.run(ctx, claimScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event)},
+		id.String(), known)
+	switch {
+	case err != nil:
+		return Turn{}, err
+	case got[0] == "inside":
+		return Turn{Inside: moment(got[1])}, nil
+	case got[0] == "soon":
+		return Turn{Called: true, Ahead: number(got[1])}, nil
+	case got[0] == "wait":
+		return Turn{Number: number(got[1])}, nil
+	case got[0] == "none":
+		return Turn{}, ErrNoPlace
+	}
+	return Turn{}, ErrOver
+}
+
+// Call calls the next numbers and returns how far the line is called.
+func (l *Line) Call(ctx context.Context, event string) (serving int64, err error) {
+	got, err := l.run(ctx, callScript, []string{roomKey(event), lineKey(event), tryKey(event), seenKey(event)})
+	if err != nil {
+		return 0, err
+	}
+	return number(got[0]), nil
+}
+
+// Leave ends the place of somebody, or their time inside, whose slot is free at
+// once. Who has neither has left.
+func (l *Line) Leave(ctx context.Context, event string, id draw.ID) error {
+	_, err := l.run(ctx, leaveScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event)}, id.String())
+	return err
+}
+
+// Look reads what everybody is told.
+func (l *Line) Look(ctx context.Context, event string) (Frame, error) {
+	got, err := l.run(ctx, lookScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event)})
+	if err != nil {
+		return Frame{}, err
+	}
+	state, _ := got[0].(string)
+	return Frame{At: moment(got[1]), State: State(state), Serving: number(got[2]), Last: number(got[3]),
+		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7])}, nil
+}
+
+// Set changes the terms of a room.
+func (l *Line) Set(ctx context.Context, event string, t Terms) error {
+	return l.set(ctx, event, "rate", t.Rate, "burst", t.Burst, "cap", t.Cap, "session", t.Session.Milliseconds())
+}
+
+// Turn changes what a room does.
+func (l *Line) Turn(ctx context.Context, event string, s State) error {
+	return l.set(ctx, event, "state", string(s))
+}
+
+// Left tells a room how many seats are free.
+func (l *Line) Left(ctx context.Context, event string, free int64) error {
+	return l.set(ctx, event, "free", free)
+}
+
+func (l *Line) set(ctx context.Context, event string, fields ...any) error {
+	_, err := l.run(ctx, setScript, []string{roomKey(event)}, fields...)
+	return err
+}
+
+// Opening is a room as Postgres knows it.
+type Opening struct {
+	State   State
+	Terms   Terms
+	Free    int64 // seats
+	Serving int64 // at least so far it has called
+	Last    int64 // at least so far numbers are given
+	New     bool  // nobody was ever let in: the bucket begins full
+}
+
+// Make makes a room that is cold, and leaves one alone that is not.
+func (l *Line) Make(ctx context.Context, event string, o Opening) error {
+	full := 0
+	if o.New {
+		full = 1
+	}
+	_, err := l.run(ctx, openScript, []string{roomKey(event)}, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
+		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, full)
+	return err
+}
+
+// batchSize is how many places one command writes or reads: Redis does nothing
+// else meanwhile.
+const batchSize = 1000
+
+// Drawn gives the tickets of a draw their ranks, in the order of the list, as
+// numbers. It may be repeated.
+func (l *Line) Drawn(ctx context.Context, event string, list *draw.List, ranks []int) error {
+	var batch []redis.Z
+	for at, t := range list.All() {
+		batch = append(batch, redis.Z{Score: float64(ranks[at]), Member: t.ID.String()})
+		if len(batch) < batchSize && at+1 < list.Len() {
+			continue
+		}
+		if err := l.rdb.ZAddLT(ctx, lineKey(event), batch...).Err(); err != nil {
+			return fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
+		}
+		batch = batch[:0]
+	}
+	return nil
+}
+
+// Close ends the time of a draw: whoever comes from now on is behind all who are
+// on its list.
+func (l *Line) Close(ctx context.Context, event string) error {
+	_, err := l.run(ctx, closeScript, []string{roomKey(event), preKey(event)})
+	return err
+}
+
+// Listed returns the tickets of a draw.
+func (l *Line) Listed(ctx context.Context, event string) ([]draw.Ticket, error) {
+	var all []draw.Ticket
+	seen := map[draw.ID]bool{} // a scan may tell twice
+	it := l.rdb.HScan(ctx, preKey(event), 0, "", batchSize).Iterator()
+	for it.Next(ctx) {
+		var t draw.Ticket
+		if err := t.ID.UnmarshalText([]byte(it.Val())); err != nil {
+			return nil, err
+		}
+		if !it.Next(ctx) {
+			break
+		}
+		if err := t.Nonce.UnmarshalText([]byte(it.Val())); err != nil {
+			return nil, err
+		}
+		if !seen[t.ID] {
+			seen[t.ID] = true
+			all = append(all, t)
+		}
+	}
+	if err := it.Err(); err != nil {
+		return nil, fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
+	}
+	return all, nil
+}

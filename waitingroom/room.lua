@@ -1,0 +1,53 @@
+-- room.lua stands before every other script of a waiting room: its clock, its
+-- fields and its bucket. It runs nothing by itself.
+--
+-- Times are milliseconds of Redis, the only clock there is.
+
+local function clock()
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+-- read returns the room, or nil when it is cold.
+local function read(key)
+  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was')
+  if not f[1] then return end
+  return {
+    state = f[1], rate = tonumber(f[2]), burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
+    free = tonumber(f[6]), serving = tonumber(f[7]), last = tonumber(f[8]), tokens = tonumber(f[9]), at = tonumber(f[10]),
+    was = tonumber(f[11]), -- how far it had called two to four seconds ago
+  }
+end
+
+-- fill returns how many may come in now by the rate: a bucket that holds burst
+-- and gets rate a minute. The clock of a new primary may be behind.
+local function fill(r, now)
+  return math.min(r.burst, r.tokens + math.max(0, now - r.at) * r.rate / 60000)
+end
+
+-- forget drops those who were called, asked, and have not asked again for a
+-- while: nobody waits for them.
+local function forget(try, seen, now)
+  local gone = redis.call('ZRANGEBYSCORE', seen, '-inf', now - 5000, 'LIMIT', 0, 1000)
+  if #gone > 0 then
+    redis.call('ZREM', try, unpack(gone))
+    redis.call('ZREM', seen, unpack(gone))
+  end
+end
+
+-- inside counts those who are in the sale.
+local function inside(adm, now)
+  return redis.call('ZCOUNT', adm, '(' .. now, '+inf')
+end
+
+-- place returns the number of somebody who waits. known is the number a signed
+-- place of theirs says, or 0: what Redis has lost comes back with it, and of two
+-- the lower counts. Who has been inside comes back behind all others.
+local function place(q, adm, id, known)
+  local number = tonumber(redis.call('ZSCORE', q, id) or nil)
+  if known > 0 and (not number or known < number) and not redis.call('ZSCORE', adm, id) then
+    redis.call('ZADD', q, known, id)
+    return known
+  end
+  return number
+end
