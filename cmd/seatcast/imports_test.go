@@ -34,6 +34,7 @@ var mayImport = []rule{
 	{"checkout/outgoing", []string{"seatmap", "web", "internal/pg"}, "outgoing carries messages; what a booking is, it does not know"},
 	{"checkout/tickets", []string{"seatmap", "web", "internal/pg"}, "features meet in cmd, never sideways"},
 	{"catalog", []string{"seatmap", "web", "internal/pg"}, "features meet in cmd, never sideways"},
+	{"waitingroom", []string{"seatmap", "web", "internal/pg", "waitingroom/draw"}, "features meet in cmd, never sideways"},
 	{"waitingroom/draw", nil, "whoever checks a draw reads this package and no other"},
 	{"internal/audit", []string{"web"}, "audit writes down calls; it knows nothing of what they mean"},
 	{"internal/idempotency", []string{"web"}, "idempotency remembers answers; it knows nothing of what they mean"},
@@ -50,7 +51,7 @@ var technologies = []string{
 	"github.com/labstack/echo/v4", "github.com/redis/go-redis/v9", "github.com/jackc/pgx/v5", "github.com/nats-io/nats.go",
 }
 
-var features = []string{"holds", "checkout", "checkout/tickets", "checkout/outgoing", "catalog", "seatmap", "seatmap/live", "seatmap/history", "hub", "waitingroom/draw"}
+var features = []string{"holds", "checkout", "checkout/tickets", "checkout/outgoing", "catalog", "seatmap", "seatmap/live", "seatmap/history", "hub", "waitingroom", "waitingroom/draw"}
 
 const module = "seatcast/"
 
