@@ -127,8 +127,11 @@ func TestAShardLeadsToTheRoot(t *testing.T) {
 		if err := json.Unmarshal(text, &read); err != nil {
 			t.Fatal(err)
 		}
-		for _, ticket := range read.Tickets {
+		for n, ticket := range read.Tickets {
 			seen++
+			if n%50 > 0 {
+				continue
+			}
 			if rank, err := r.Find(read, ticket.ID); err != nil || rank != ticket.Rank || draw.ShardOf(ticket.ID, r.Tickets) != s.Shard {
 				t.Fatalf("shard %d, ticket %v: %d, %v", s.Shard, ticket.ID, rank, err)
 			}
