@@ -20,8 +20,8 @@ import (
 	"seatcast/web"
 )
 
-// MountAdmin adds the calls with which operators close and open seats to the
-// group for operators.
+// MountAdmin adds the calls with which operators close and open seats, and give
+// money back, to the group for operators.
 func (d *Desk) MountAdmin(g *echo.Group) {
 	g.GET("/events/:event/seats", d.getSeats)
 	g.POST("/events/:event/kill", d.postKill)
@@ -32,6 +32,8 @@ func (d *Desk) MountAdmin(g *echo.Group) {
 	g.DELETE("/events/:event/channels/:channel", d.deleteChannel)
 	g.POST("/events/:event/channels/:channel/open", d.postChannelOpen)
 	g.POST("/events/:event/channels/:channel/close", d.postChannelClose)
+	g.GET("/bookings/:booking", d.getOfficeBooking)
+	g.POST("/bookings/:booking/refund", d.postRefund)
 }
 
 // Bounds of what an operator says.

@@ -168,7 +168,7 @@ func lockSeats(ctx context.Context, tx pgx.Tx, b *booking) (gone []int, err erro
 func takeAreas(ctx context.Context, tx pgx.Tx, b *booking) error {
 	for _, area := range slices.Sorted(maps.Keys(b.Areas)) {
 		tag, err := tx.Exec(ctx, `UPDATE areas SET sold = sold + $3, mirror_due = true
-			WHERE event_id = $1 AND area = $2 AND sold + $3 <= capacity`, b.Event, area, b.Areas[area])
+			WHERE event_id = $1 AND area = $2 AND sold + $3 <= capacity AND NOT closed`, b.Event, area, b.Areas[area])
 		if err != nil {
 			return err
 		}

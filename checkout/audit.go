@@ -102,7 +102,7 @@ func doubt(ctx context.Context, tx pgx.Tx, event string, shown seatmap.Map, left
 const (
 	otherSeats = `FROM seats WHERE event_id = $1 AND NOT mirror_due AND status <> CASE
 		WHEN i IN (SELECT unnest($2::int[])) THEN 'sold' WHEN i IN (SELECT unnest($3::int[])) THEN 'unavailable' ELSE 'available' END`
-	otherAreas = `FROM areas WHERE event_id = $1 AND NOT mirror_due AND capacity - sold IS DISTINCT FROM ($2::jsonb ->> area)::int`
+	otherAreas = `FROM areas WHERE event_id = $1 AND NOT mirror_due AND free IS DISTINCT FROM ($2::jsonb ->> area)::int`
 )
 
 // told are the seats a map shows as sold and as closed.
@@ -146,7 +146,7 @@ func (s *Store) Compare(ctx context.Context, event string, redis Shower) (differ
 		if err != nil {
 			return err
 		}
-		areas, err := lines(ctx, tx, `SELECT format('area %s, which has %s left', area, capacity - sold) `+otherAreas+` ORDER BY area`, event, left)
+		areas, err := lines(ctx, tx, `SELECT format('area %s, which has %s left', area, free) `+otherAreas+` ORDER BY area`, event, left)
 		differ = append(seats, areas...)
 		return err
 	})

@@ -87,6 +87,7 @@ func (d *Desk) show(ctx context.Context, sale *seatmap.Sale, b *booking) (*Answe
 		return nil, err
 	}
 	a.Tickets = describe(b.Event, tickets[b.ID], shown.Quote, d.signer)
+	a.Refunded = refundedOf(tickets[b.ID], b.Money.Currency)
 	return a, nil
 }
 

@@ -97,7 +97,7 @@ func (s *Store) page(ctx context.Context, event string) (page, error) {
 			ARRAY(SELECT i FROM seats WHERE event_id = e.id AND status = 'unavailable'),
 			ARRAY(SELECT DISTINCT unnest(seats) FROM bookings
 				WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp()),
-			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM areas WHERE event_id = e.id)
+			(SELECT coalesce(jsonb_object_agg(area, free), '{}') FROM areas WHERE event_id = e.id)
 		FROM events e JOIN charts c ON c.sha = e.chart_sha WHERE e.id = $1`, event).
 		Scan(&seats, &sold, &closed, &open, &p.left)
 	if errors.Is(err, pgx.ErrNoRows) {

@@ -83,8 +83,8 @@ func balances(ctx context.Context, tx pgx.Tx, events []string) ([]Balance, error
 		WITH s AS (SELECT event_id, count(*) AS n FROM seats WHERE status = 'sold' AND `+meant+` GROUP BY event_id),
 			a AS (SELECT event_id, sum(sold) AS n FROM areas WHERE `+meant+` GROUP BY event_id),
 			t AS (SELECT event_id, count(*) AS n FROM tickets WHERE state = 'live' AND `+meant+` GROUP BY event_id),
-			m AS (SELECT event_id, sum(p.amount - p.refunded) AS n FROM attempts p JOIN bookings b ON b.id = p.booking_id
-				WHERE `+takesMoney+` AND `+meant+` GROUP BY event_id)
+			m AS (SELECT b.event_id, sum(`+moneyLeft+`) AS n FROM attempts p JOIN bookings b ON b.id = p.booking_id `+itsRefunds+`
+				WHERE (`+takesMoney+` OR p.state = 'refunded' AND r.attempt_id IS NOT NULL) AND `+meant+` GROUP BY b.event_id)
 		SELECT e.id, coalesce(s.n, 0), coalesce(a.n, 0), coalesce(t.n, 0), coalesce(m.n, 0)::bigint, e.currency FROM events e
 		LEFT JOIN s ON s.event_id = e.id LEFT JOIN a ON a.event_id = e.id LEFT JOIN t ON t.event_id = e.id LEFT JOIN m ON m.event_id = e.id
 		WHERE $1::text[] IS NULL OR e.id = ANY($1) ORDER BY e.id`, events)
@@ -122,6 +122,12 @@ const (
 	meant      = `($1::text[] IS NULL OR event_id = ANY($1))`
 	takesMoney = `p.state IN ('capturing', 'captured')`
 	aMinuteAgo = `now() - interval '1 minute'`
+
+	// Some providers count a refund as given back while it is pending, others do not.
+	itsRefunds = `LEFT JOIN (SELECT attempt_id, coalesce(sum(amount) FILTER (WHERE state = 'succeeded'), 0) AS given,
+		coalesce(sum(amount) FILTER (WHERE state = 'pending'), 0) AS going FROM refunds GROUP BY attempt_id) r ON r.attempt_id = p.id`
+	moneyLeft = `p.amount - greatest(coalesce(r.given, 0), p.refunded - coalesce(r.going, 0))`
+	owed      = `t.state = 'void' AND t.refund_id IN (SELECT id FROM refunds WHERE state <> 'succeeded')`
 )
 
 // questions are all that is asked of the books. What is late is told long
@@ -181,12 +187,12 @@ var questions = []question{
 		FROM attempts p JOIN bookings b ON b.id = p.booking_id
 		WHERE ` + takesMoney + ` AND ` + meant + ` GROUP BY b.event_id, b.id HAVING count(*) > 1`},
 	{Fault{Kind: "amount_mismatch",
-		What: "the live tickets of a booking cost other than what was taken for them",
+		What: "the tickets of a booking that are live, or whose money is owed, cost other than what was taken for them",
 		Why:  "somebody is charged too much or too little, or the provider has given money back by itself",
 		Do:   "compare the attempt with the provider's payment; give the difference back, or void tickets whose money was given back"},
 		`SELECT format('%s: booking %s, tickets %s, money %s', b.event_id, b.id, t.price, m.taken) FROM bookings b
-		JOIN (SELECT booking_id, sum(price) AS price FROM tickets WHERE state = 'live' GROUP BY booking_id) t ON t.booking_id = b.id
-		JOIN (SELECT booking_id, sum(amount - refunded) AS taken FROM attempts p WHERE ` + takesMoney + ` GROUP BY booking_id) m ON m.booking_id = b.id
+		JOIN (SELECT booking_id, sum(price) AS price FROM tickets t WHERE state = 'live' OR ` + owed + ` GROUP BY booking_id) t ON t.booking_id = b.id
+		JOIN (SELECT booking_id, sum(` + moneyLeft + `) AS taken FROM attempts p ` + itsRefunds + ` WHERE ` + takesMoney + ` GROUP BY booking_id) m ON m.booking_id = b.id
 		WHERE t.price <> m.taken AND ` + meant},
 	{Fault{Kind: "payment_open",
 		What: "a booking is over and a payment of it is open that nobody is to end",
@@ -201,6 +207,13 @@ var questions = []question{
 		Do:   "give it back by hand, by its provider's own means or a transfer"},
 		`SELECT format('%s: attempt %s of booking %s, %s %s: %s', b.event_id, p.id, b.id, p.amount - p.refunded, p.currency, p.reason)
 		FROM attempts p JOIN bookings b ON b.id = p.booking_id WHERE p.state = 'refund_failed' AND ` + meant},
+	{Fault{Kind: "refund_returned",
+		What: "a ticket was refunded, and the bank sent its money back",
+		Why:  "somebody has neither the seat nor the money",
+		Do:   "refund the booking once more, or give the money back by hand"},
+		`SELECT format('%s: ticket %s of booking %s, %s: %s', t.event_id, t.id, t.booking_id, t.price, f.failure)
+		FROM tickets t JOIN refunds f ON f.id = t.refund_id
+		WHERE t.state = 'void' AND f.state = 'failed' AND ($1::text[] IS NULL OR t.event_id = ANY($1))`},
 	{Fault{Kind: "booking_overdue", Late: true,
 		What: "a booking is five minutes past its end and still open",
 		Why:  "its payment is not decided",
@@ -221,14 +234,21 @@ var questions = []question{
 		`SELECT format('%s: attempt %s of booking %s is %s, asked about at %s', b.event_id, p.id, b.id, p.state, p.asked_at)
 		FROM attempts p JOIN bookings b ON b.id = p.booking_id
 		WHERE p.state IN ('created', 'authorized', 'capturing', 'refunding') AND p.asked_at < now() - interval '5 minutes' AND ` + meant},
+	{Fault{Kind: "refund_unasked", Late: true,
+		What: "a refund is under way and its provider was not asked about it for five minutes",
+		Why:  "its tickets let nobody in, and its money does not arrive",
+		Do:   "look whether a worker runs"},
+		`SELECT format('%s: refund %s of booking %s, asked about at %s', event_id, id, booking_id, asked_at) FROM refunds
+		WHERE state = 'pending' AND asked_at < now() - interval '5 minutes' AND ` + meant},
 	{Fault{Kind: "job_stuck", Late: true,
 		What: "a payment job was given up, fails for minutes, or is not begun",
 		Why:  "the money it is about stays as it is",
 		Do:   "look whether a worker runs, and at the errors of the job"},
 		`SELECT format('%s: job %s, %s, %s, since %s, %s failures: %s', b.event_id, j.id, j.kind, j.state, j.created_at, j.attempt,
 			coalesce(j.errors[cardinality(j.errors)] ->> 'error', 'none said'))
-		FROM river_job j LEFT JOIN attempts p ON p.id = j.args ->> 'attempt' JOIN bookings b ON b.id = coalesce(p.booking_id, j.args ->> 'booking')
-		WHERE j.queue = '` + jobQueue + `' AND ` + meant + ` AND (j.state = 'discarded' OR j.state = 'retryable' AND j.attempt > 6
+		FROM river_job j LEFT JOIN attempts p ON p.id = j.args ->> 'attempt' LEFT JOIN refunds f ON f.id = j.args ->> 'refund'
+		JOIN bookings b ON b.id = coalesce(p.booking_id, f.booking_id, j.args ->> 'booking')
+		WHERE j.queue = '` + jobQueue + `' AND ($1::text[] IS NULL OR b.event_id = ANY($1)) AND (j.state = 'discarded' OR j.state = 'retryable' AND j.attempt > 6
 			OR j.state = 'available' AND j.scheduled_at < now() - interval '2 minutes'
 			OR j.state = 'running' AND j.attempted_at < now() - interval '2 minutes')`},
 	{Fault{Kind: "mirror_late", Late: true,

@@ -26,6 +26,14 @@
 // Of what sells nothing it is given back: any state but captured and refunded
 // ──▶ refunding ──▶ refunded, or refund_failed, which is for a person.
 //
+// What is sold is given back as an operator says, whole or ticket by ticket
+// (refunds.go). First the money, then the seat: while a refund is under way its
+// tickets let nobody in and their seats stay sold.
+//
+//	refund     pending ──▶ succeeded          the tickets are void, their seats what the refund says;
+//	              │            │              with the last ticket booking and attempt become refunded
+//	              └──▶ failed ◀┘              the tickets are valid again; or, their seats gone, owed
+//
 // A booking has a row from its first payment on; before that it lives in its
 // basket, and may be swapped for another. While Redis is away an event takes
 // bookings without holds: such a one has a row from the beginning (unheld.go),
@@ -46,7 +54,7 @@
 // has set: the two must agree to seconds. Locks are taken in one order everywhere: event
 // (advisory; mirror and Truth only, which take no booking), the event's mode
 // (advisory), account (advisory; of a booking without a hold), booking, buyer, card,
-// seats ascending, areas by name. Who closes seats of an event without holds takes
+// seats ascending, areas by name, tickets. Who closes seats of an event without holds takes
 // its mode's lock after them, shared: nobody who has that lock wants seats.
 //
 // checkout does not know how seats are held (Holds), who sees a sale, or how a
@@ -133,7 +141,7 @@ const (
 
 // TransitionError is an arrow that does not exist. Nothing changed.
 type TransitionError struct {
-	Machine  string // "booking" or "attempt"
+	Machine  string // "booking", "attempt" or "refund"
 	ID       string
 	From, To string
 }
@@ -201,6 +209,7 @@ type Answer struct {
 	Lost     []string        `json:"lost,omitempty"`   // tickets of the chart that are gone
 	Tickets  []Ticket        `json:"tickets,omitempty"`
 	Attempts []AttemptAnswer `json:"attempts,omitempty"` // oldest first
+	Refunded *seatmap.Money  `json:"refunded,omitempty"` // what was given back of its tickets
 }
 
 // Ticket is one seat or place that was sold. Only a valid one lets anybody in.
@@ -213,7 +222,7 @@ type Ticket struct {
 	Area     string `json:"area,omitempty"`
 	Price    int64  `json:"price"`        // minor units, without fees
 	AllIn    int64  `json:"allIn"`        // what it cost: those of a booking add up to its total
-	Status   string `json:"status"`       // pending until the money is captured, then valid; or void
+	Status   string `json:"status"`       // pending until the money is captured, then valid; refunding, refunded or refund_failed; or void
 	QR       string `json:"qr,omitempty"` // of a valid one: what a door reads, as text
 }
 

@@ -80,6 +80,7 @@ func setup(t *testing.T, settings ...setting) *house {
 	h.desk.Mount(e.Group("/v1", func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error { return web.As(c.Request().Header.Get("X-User"))(next)(c) }
 	}))
+	h.desk.MountAdmin(e.Group("/v1/admin", web.AsOperator("boss")))
 	return h
 }
 

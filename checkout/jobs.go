@@ -39,6 +39,14 @@ type refundArgs struct {
 func (refundArgs) Kind() string                 { return "refund" }
 func (refundArgs) InsertOpts() river.InsertOpts { return jobOpts() }
 
+type giveBackArgs struct {
+	Refund string `json:"refund"`
+	Notice string `json:"notice,omitempty"` // the webhook that made somebody ask again
+}
+
+func (giveBackArgs) Kind() string                 { return "give_back" }
+func (giveBackArgs) InsertOpts() river.InsertOpts { return jobOpts() }
+
 type reconcileArgs struct {
 	Booking string `json:"booking"`
 }
@@ -166,6 +174,9 @@ func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[refundArgs]) error {
 		return d.refund(ctx, job.Args.Attempt)
+	}))
+	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[giveBackArgs]) error {
+		return d.giveMoneyBack(ctx, job.Args.Refund)
 	}))
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[reconcileArgs]) error {
 		return d.reconcile(ctx, job.Args.Booking)

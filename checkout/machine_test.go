@@ -15,6 +15,7 @@ var (
 	allBookingStates = []BookingState{BookingHeld, BookingPaying, BookingSold, BookingRefunded, BookingLost, BookingReleased, BookingExpired}
 	allAttemptStates = []AttemptState{AttemptCreated, AttemptAuthorized, AttemptCapturing, AttemptCaptured, AttemptRefunded,
 		AttemptFailed, AttemptVoided, AttemptAuthExpired, AttemptCaptureRefused, AttemptRefunding, AttemptRefundFailed}
+	allRefundStates = []RefundState{RefundPending, RefundSucceeded, RefundFailed}
 )
 
 func TestEveryArrowThatDoesNotExistIsRefusedWithBothStates(t *testing.T) {
@@ -26,6 +27,14 @@ func TestEveryArrowThatDoesNotExistIsRefusedWithBothStates(t *testing.T) {
 				return moveBooking(t.Context(), tx, "e.1", to)
 			})
 			verdict(t, err, slices.Contains(bookingMoves[to], from), "booking", string(from), string(to))
+		}
+	}
+	for _, from := range allRefundStates {
+		for _, to := range allRefundStates {
+			err := tried(t, pool, `UPDATE refunds SET state = $1`, string(from), func(tx pgx.Tx) error {
+				return moveRefund(t.Context(), tx, "r1", to, "")
+			})
+			verdict(t, err, slices.Contains(refundMoves[to], from), "refund", string(from), string(to))
 		}
 	}
 	for _, from := range allAttemptStates {
@@ -79,6 +88,8 @@ func oneBooking(t *testing.T, pool *pgxpool.Pool) {
 			VALUES ('e.1', 'e', 'u', 'held', '{}', 'EUR', 0, '{}', '', now(), now(), now())`,
 		`INSERT INTO attempts (id, booking_id, state, provider, method, request_hash, currency, amount)
 			VALUES ('a1', 'e.1', 'created', 'p', 'm', '', 'EUR', 0)`,
+		`INSERT INTO refunds (id, event_id, booking_id, attempt_id, tickets, currency, amount, seats, reason, operator)
+			VALUES ('r1', 'e', 'e.1', 'a1', '{t1}', 'EUR', 0, 'killed', 'r', 'o')`,
 	} {
 		if _, err := pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)

@@ -75,7 +75,7 @@ func truth(ctx context.Context, tx pgx.Tx, event string) (seatmap.Truth, error) 
 		SELECT c.seats,
 			ARRAY(SELECT i FROM seats WHERE event_id = e.id AND status = 'sold' ORDER BY i),
 			ARRAY(SELECT i FROM seats WHERE event_id = e.id AND status = 'unavailable' ORDER BY i),
-			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM areas WHERE event_id = e.id),
+			(SELECT coalesce(jsonb_object_agg(area, free), '{}') FROM areas WHERE event_id = e.id),
 			(SELECT coalesce(jsonb_agg(jsonb_build_object('id', id, 'user', user_id, 'seats', seats, 'areas', areas, 'quote', quote,
 					'hash', request_hash, 'first', first_held_at, 'until', deadline, 'cap', cap_at, 'operator', operator, 'note', note)), '[]')
 				FROM (SELECT * FROM bookings WHERE event_id = e.id AND state IN ('held', 'paying') AND deadline > clock_timestamp()
@@ -124,12 +124,12 @@ const tellMost = 2000
 func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 	err = tx.QueryRow(ctx, `
 		WITH s AS (SELECT i, status FROM seats WHERE event_id = $1 AND mirror_due ORDER BY status <> 'sold' LIMIT $2),
-			a AS (SELECT area, capacity, sold FROM areas WHERE event_id = $1 AND mirror_due),
+			a AS (SELECT area, free, sold FROM areas WHERE event_id = $1 AND mirror_due),
 			u AS (SELECT user_id, changes FROM buyers WHERE event_id = $1 AND changes <> told)
 		SELECT ARRAY(SELECT i FROM s WHERE status = 'sold' ORDER BY i),
 			ARRAY(SELECT i FROM s WHERE status = 'available' ORDER BY i),
 			ARRAY(SELECT i FROM s WHERE status = 'unavailable' ORDER BY i),
-			(SELECT coalesce(jsonb_object_agg(area, capacity - sold), '{}') FROM a),
+			(SELECT coalesce(jsonb_object_agg(area, free), '{}') FROM a),
 			(SELECT coalesce(jsonb_object_agg(area, sold), '{}') FROM a),
 			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due ORDER BY id),
 			(SELECT coalesce(jsonb_object_agg(user_id, (SELECT count(*) FROM tickets t

@@ -299,6 +299,14 @@ func (d *Desk) tell(ctx context.Context, provider string, p Payment, out outcome
 	if out.disputed {
 		log.WarnContext(ctx, "a payment is disputed", "dispute", p.Dispute)
 	}
+	if out.outside {
+		log.WarnContext(ctx, "money was given back at the provider and not by us", "booking", out.booking.ID, "given", p.Refunded,
+			"ticketsVoid", p.Refunded >= p.Money.Amount)
+	}
+	if r := out.failed; r != nil {
+		log.ErrorContext(ctx, "a refund failed: begin another one, or give the money back by hand", "refund", r.ID, "booking", r.Booking,
+			"refunds", r.Money, "reason", r.Failure, "seatsGone", r.State == RefundSucceeded)
+	}
 }
 
 // giveBack releases the hold of a booking that is over. A hold that cannot be

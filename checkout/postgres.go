@@ -95,7 +95,7 @@ func (s *Store) asked(ctx context.Context, id string) error {
 	return pg.Said("note question about "+id, err)
 }
 
-// overdue returns the bookings that need the reconciler: an attempt that has
+// overdue returns the bookings that need the reconciler: an attempt or a refund that has
 // been open for too long without word, or a deadline that is behind. Of very many it returns
 // any, so that those that stay overdue keep no others waiting.
 func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, error) {
@@ -106,6 +106,8 @@ func (s *Store) overdue(ctx context.Context, askAfter time.Duration) ([]string, 
 			SELECT id FROM bookings WHERE state IN ('held', 'paying') AND deadline <= now()
 			UNION
 			SELECT booking_id FROM attempts WHERE state IN ('created', 'authorized', 'capturing', 'refunding') AND asked_at <= now() - $1::interval
+			UNION
+			SELECT booking_id FROM refunds WHERE state = 'pending' AND asked_at <= now() - $1::interval
 		) overdue ORDER BY random() LIMIT 500`, askAfter)
 	if err != nil {
 		return nil, pg.Said("look for overdue bookings", err)

@@ -92,7 +92,7 @@ func (d *Desk) reconcile(ctx context.Context, id string) error {
 	if b.behind() {
 		after = 0
 	}
-	unknown := d.askOpen(ctx, id, after, d.finish)
+	unknown := errors.Join(d.askOpen(ctx, id, after, d.finish), d.askRefunds(ctx, id, d.askAfter))
 	if b, err = d.store.booking(ctx, id); err != nil {
 		return err
 	}

@@ -61,15 +61,16 @@ type attempt struct {
 	VoidDue       bool
 	Reason        string
 	Card, Dispute string // as Payment has them
+	Refunded      int64  // likewise
 	Begun, Asked  time.Time
 }
 
-const attemptColumns = `id, booking_id, state, provider, provider_ref, method, request_hash, amount, currency, void_due, reason, card, dispute, created_at, asked_at`
+const attemptColumns = `id, booking_id, state, provider, provider_ref, method, request_hash, amount, currency, void_due, reason, card, dispute, refunded, created_at, asked_at`
 
 func scanAttempt(row pgx.Row) (*attempt, error) {
 	var a attempt
 	err := row.Scan(&a.ID, &a.Booking, &a.State, &a.Provider, &a.Ref, &a.Method, &a.Hash,
-		&a.Money.Amount, &a.Money.Currency, &a.VoidDue, &a.Reason, &a.Card, &a.Dispute, &a.Begun, &a.Asked)
+		&a.Money.Amount, &a.Money.Currency, &a.VoidDue, &a.Reason, &a.Card, &a.Dispute, &a.Refunded, &a.Begun, &a.Asked)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnknownPayment
 	}

@@ -20,6 +20,8 @@ type outcome struct {
 	release  bool     // the booking is over and its hold with it
 	wrong    bool     // the money is not what was asked for
 	disputed bool     // a dispute about it stands otherwise than before
+	outside  bool     // money of it was given back without us
+	failed   *refund  // a refund of it that failed
 }
 
 // settle is the one way in for what a provider says of a payment: its answer
@@ -44,7 +46,10 @@ func (s *Store) settle(ctx context.Context, provider string, p Payment, n *Notic
 		if err := note(ctx, tx, a, p); err != nil {
 			return err
 		}
-		return s.apply(ctx, tx, b, a, p, &out)
+		if err := s.apply(ctx, tx, b, a, p, &out); err != nil || n == nil {
+			return err
+		}
+		return s.heard(ctx, tx, a, p, n)
 	})
 	return out, pg.Said("settle payment "+p.ID, err)
 }
@@ -131,7 +136,7 @@ func (s *Store) authorized(ctx context.Context, tx pgx.Tx, b *booking, a *attemp
 func (s *Store) captured(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
 	switch a.State {
 	case AttemptCaptured, AttemptRefunded:
-		return nil
+		return s.outside(ctx, tx, b, a, p, out)
 	case AttemptRefunding, AttemptRefundFailed:
 		if p.Refunded < p.Money.Amount {
 			return nil
@@ -147,7 +152,11 @@ func (s *Store) captured(ctx context.Context, tx pgx.Tx, b *booking, a *attempt,
 		}
 		return s.requireRefund(ctx, tx, a)
 	case a.State == AttemptCapturing:
-		return moveAttempt(ctx, tx, a.ID, AttemptCaptured, "")
+		a.State = AttemptCaptured
+		if err := moveAttempt(ctx, tx, a.ID, AttemptCaptured, ""); err != nil {
+			return err
+		}
+		return s.outside(ctx, tx, b, a, p, out)
 	case out.wrong:
 		return s.unwanted(ctx, tx, b, a, ReasonWrongAmount)
 	case undecided && p.Refunded == 0:

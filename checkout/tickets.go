@@ -22,7 +22,8 @@ type ticket struct {
 	Price int64 // all it cost, its part of the fees included
 	Fees  int64
 	Live  bool
-	Paid  bool // its money is captured
+	Paid  bool        // its money is captured
+	Back  RefundState // of its last refund; "": none is under way, and none took it back
 }
 
 // tickets returns the tickets of bookings, by booking.
@@ -36,7 +37,8 @@ func (s *Store) tickets(ctx context.Context, bookings ...string) (map[string][]t
 func ticketsOf(ctx context.Context, q querier, bookings ...string) (map[string][]ticket, error) {
 	rows, err := q.Query(ctx, `
 		SELECT booking_id, id, i, area, price, fees, state = 'live',
-			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')
+			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured'),
+			coalesce((SELECT state FROM refunds r WHERE r.id = t.refund_id), '')
 		FROM tickets t WHERE booking_id = ANY($1) ORDER BY i NULLS LAST, area, id`, bookings)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func ticketsOf(ctx context.Context, q querier, bookings ...string) (map[string][
 		of string
 		t  ticket
 	)
-	_, err = pgx.ForEachRow(rows, []any{&of, &t.ID, &t.Seat, &t.Area, &t.Price, &t.Fees, &t.Live, &t.Paid}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&of, &t.ID, &t.Seat, &t.Area, &t.Price, &t.Fees, &t.Live, &t.Paid, &t.Back}, func() error {
 		all[of] = append(all[of], t)
 		return nil
 	})
@@ -80,17 +82,40 @@ func describe(event string, tickets []ticket, q seatmap.Quote, signer Signer) []
 
 // What a ticket is worth.
 const (
-	ticketPending = "pending"
-	ticketValid   = "valid"
-	ticketVoid    = "void"
+	ticketPending    = "pending"
+	ticketValid      = "valid"
+	ticketRefunding  = "refunding"
+	ticketRefunded   = "refunded"
+	ticketRefundFail = "refund_failed"
+	ticketVoid       = "void"
 )
 
 func (t *ticket) status() string {
 	switch {
+	case t.Back == RefundPending:
+		return ticketRefunding
+	case t.Back == RefundSucceeded:
+		return ticketRefunded
+	case t.Back == RefundFailed:
+		return ticketRefundFail
 	case !t.Live:
 		return ticketVoid
 	case t.Paid:
 		return ticketValid
 	}
 	return ticketPending
+}
+
+// refundedOf is what was given back of tickets, nil when that is nothing.
+func refundedOf(tickets []ticket, currency string) *seatmap.Money {
+	sum := seatmap.Money{Currency: currency}
+	for _, t := range tickets {
+		if t.Back == RefundSucceeded {
+			sum.Amount += t.Price
+		}
+	}
+	if sum.Amount == 0 {
+		return nil
+	}
+	return &sum
 }

@@ -109,7 +109,7 @@ func factsOf(ctx context.Context, tx pgx.Tx, b *booking) (f seatmap.Facts, err e
 			SELECT cardinality(seats) AS n FROM bookings WHERE event_id = $1 AND user_id = $2 AND id <> $3
 				AND state IN ('held', 'paying') AND deadline > clock_timestamp() AND cardinality(seats) > 0)
 		SELECT ARRAY(SELECT i FROM seats WHERE event_id = $1 AND i = ANY($4) AND status <> 'available' ORDER BY i),
-			coalesce((SELECT area FROM areas WHERE event_id = $1 AND capacity - sold < ($5::jsonb ->> area)::int ORDER BY area LIMIT 1), ''),
+			coalesce((SELECT area FROM areas WHERE event_id = $1 AND free < ($5::jsonb ->> area)::int ORDER BY area LIMIT 1), ''),
 			(SELECT count(*) FROM tickets WHERE event_id = $1 AND user_id = $2 AND state = 'live'),
 			(SELECT coalesce(sum(n), 0) FROM open), (SELECT count(*) FROM open)`,
 		b.Event, b.User, b.ID, b.Seats, b.Areas).Scan(&f.Gone, &f.Full, &f.Tickets, &f.Seats, &f.Bookings)

@@ -181,6 +181,23 @@ func TestATicketThatIsTakenBackAsItIsScannedAdmitsBeforeOrNever(t *testing.T) {
 	}
 }
 
+func TestATicketWhoseMoneyGoesBackAdmitsNobodyAndSaysSo(t *testing.T) {
+	h := setup(t)
+	h.exec(`INSERT INTO refunds (id, event_id, booking_id, attempt_id, tickets, currency, amount, seats, reason, operator)
+		SELECT 'rf_1', $1, booking_id, id, '{tk_seat}', currency, amount, 'killed', 'rain', 'ann' FROM attempts WHERE state = 'captured'`, event)
+	h.exec(`UPDATE tickets SET refund_id = 'rf_1' WHERE id = 'tk_seat'`)
+	if _, _, err := h.Scan(t.Context(), h.scan("tk_seat")); refused(err).Why != tickets.Refunding {
+		t.Errorf("on its way back: %v", err)
+	}
+	h.exec(`UPDATE tickets SET state = 'void' WHERE id = 'tk_seat'`)
+	if _, _, err := h.Scan(t.Context(), h.scan("tk_seat")); refused(err).Why != tickets.Refunded {
+		t.Errorf("given back: %v", err)
+	}
+	if n, m := h.rows("tk_seat", tickets.Refunding), h.rows("tk_seat", tickets.Refunded); n != 1 || m != 1 {
+		t.Errorf("written down are %d and %d", n, m)
+	}
+}
+
 func TestARepeatOfAnAdmissionWhoseAnswerWasLostIsTheSame(t *testing.T) {
 	h := setup(t)
 	s := h.scan("tk_seat")

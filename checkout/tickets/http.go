@@ -64,7 +64,9 @@ func (e *RefusedError) problem() *web.Problem {
 
 var refusals = map[Result]struct{ code, detail string }{
 	Used:       {"ticket_used", "the ticket has let somebody in already"},
-	Void:       {"ticket_void", "the ticket was taken back or refunded"},
+	Void:       {"ticket_void", "the ticket was taken back"},
+	Refunding:  {"ticket_refunding", "the money for the ticket is being given back: it lets nobody in"},
+	Refunded:   {"ticket_refunded", "the money for the ticket was given back: it lets nobody in"},
 	Pending:    {"ticket_pending", "the money for the ticket has not arrived yet"},
 	WrongEvent: {"wrong_event", "the ticket is for another event"},
 }

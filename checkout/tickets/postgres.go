@@ -29,7 +29,7 @@ const patience = 3 * time.Second
 // it.
 type entry struct {
 	Ticket
-	live, paid bool
+	live, paid, refund bool // refund: one is under way, or took it back
 
 	turn  int
 	in    bool // it is admitted now
@@ -77,8 +77,12 @@ func (e *entry) judge(s Scan) Result {
 	switch {
 	case s.Event != "" && s.Event != e.Event:
 		return WrongEvent
+	case !e.live && e.refund:
+		return Refunded
 	case !e.live:
 		return Void
+	case e.refund:
+		return Refunding
 	case !e.paid:
 		return Pending
 	case e.in && (s.Request == "" || s.Request != e.by || s.By != e.first.By):
@@ -125,10 +129,10 @@ func lock(ctx context.Context, tx pgx.Tx, id string) (*entry, error) {
 		quote json.RawMessage
 	)
 	err := tx.QueryRow(ctx, `
-		SELECT t.event_id, t.i, coalesce(t.area, ''), t.state = 'live', b.quote,
+		SELECT t.event_id, t.i, coalesce(t.area, ''), t.state = 'live', t.refund_id IS NOT NULL, b.quote,
 			EXISTS (SELECT FROM attempts WHERE booking_id = t.booking_id AND state = 'captured')
 		FROM tickets t JOIN bookings b ON b.id = t.booking_id WHERE t.id = $1 FOR NO KEY UPDATE OF t`, id).
-		Scan(&e.Event, &seat, &e.Area, &e.live, &quote, &e.paid)
+		Scan(&e.Event, &seat, &e.Area, &e.live, &e.refund, &quote, &e.paid)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return nil, ErrUnknown
 	}

@@ -51,7 +51,9 @@ type Result string
 const (
 	Admitted   Result = "admitted"
 	Used       Result = "used"        // it was admitted before
-	Void       Result = "void"        // taken back or refunded
+	Void       Result = "void"        // taken back
+	Refunding  Result = "refunding"   // its money is on its way back
+	Refunded   Result = "refunded"    // likewise, and there
 	Pending    Result = "pending"     // its money has not arrived
 	WrongEvent Result = "wrong_event" // another's than the door's
 	Undone     Result = "undone"
