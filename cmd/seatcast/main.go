@@ -28,6 +28,7 @@ type commands struct {
 	Import  importCmd  `cmd:"" help:"Import a seating chart."`
 	Event   eventCmd   `cmd:"" help:"Create, open, close and list events."`
 	Token   tokenCmd   `cmd:"" help:"Mint a session token for a local key (SEATCAST_SESSION_KEY)."`
+	Check   checkCmd   `cmd:"" help:"Look for what contradicts itself in the books, and for unsafe settings of Postgres and Redis."`
 	Plan    planCmd    `cmd:"" help:"Work out how fast a waiting room lets people in, how long it takes, and what it needs."`
 
 	VerifyDraw verifyDrawCmd `cmd:"" help:"Check that the draw of a waiting room was held as announced, and find your rank."`
@@ -41,8 +42,8 @@ func main() {
 	stop()
 	if err != nil {
 		say(os.Stderr, "seatcast: %v\n", err)
-		os.Exit(1)
 	}
+	os.Exit(exitCode(os.Args[1:], err))
 }
 
 // silent drops what go-redis prints of its own accord: the same errors come back

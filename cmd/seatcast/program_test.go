@@ -40,9 +40,8 @@ func beCommand(args string) int {
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "seatcast:", err)
-		return 1
 	}
-	return 0
+	return exitCode(words, err)
 }
 
 // command is the seatcast program, a child of the test.

@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/redis/go-redis/v9"
 
 	"seatcast/checkout"
@@ -222,22 +221,20 @@ func persists(ctx context.Context, rdb redis.Cmdable) error {
 	return web.Warning("neither persistence nor a replica: a restart of Redis drops every hold that is not being paid")
 }
 
-// postgresSettings warns of a database that may forget a sale it has confirmed.
+// postgresSettings warns of a database that a sale should not be trusted to.
 func (r *readiness) postgresSettings(ctx context.Context) error {
-	rows, err := r.st.pool.Query(ctx, `
-		SELECT name || ' is off' FROM pg_settings WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off'
-		UNION ALL
-		SELECT 'there are standbys and synchronous_standby_names is empty'
-		FROM pg_settings WHERE name = 'synchronous_standby_names' AND setting = '' AND EXISTS (SELECT FROM pg_stat_replication)`)
+	all, err := postgresSettings(ctx, r.st.pool)
 	if err != nil {
 		return web.Warning("cannot be read: " + err.Error())
 	}
-	unsafe, err := pgx.CollectRows(rows, pgx.RowTo[string])
-	if err != nil {
-		return web.Warning("cannot be read: " + err.Error())
+	var unsafe []string
+	for _, f := range all {
+		if f.Severity != isNote {
+			unsafe = append(unsafe, f.What+": "+f.Why)
+		}
 	}
 	if len(unsafe) > 0 {
-		return web.Warning("a crash may forget sales: " + strings.Join(unsafe, ", "))
+		return web.Warning(strings.Join(unsafe, "; "))
 	}
 	return nil
 }

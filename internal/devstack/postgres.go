@@ -18,6 +18,8 @@ import (
 type PostgresOptions struct {
 	// Fast gives up surviving a crash of the machine: for tests.
 	Fast bool
+	// Settings are more of its settings: "max_connections=20".
+	Settings []string
 }
 
 // Postgres is a running private PostgreSQL, reached by a unix socket as user
@@ -75,7 +77,7 @@ func (h *Home) postgresArgs(data string, o PostgresOptions) []string {
 		settings = append(settings, "fsync=off", "full_page_writes=off")
 	}
 	args := []string{"-D", data}
-	for _, s := range settings {
+	for _, s := range append(settings, o.Settings...) {
 		args = append(args, "-c", s)
 	}
 	return args
