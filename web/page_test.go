@@ -52,6 +52,7 @@ func shop(g *echo.Group, s *stream) {
 	g.GET("/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, []byte(house)) })
 	g.GET("/events/:event/live", s.serve)
 	g.POST("/demo/session", func(c echo.Context) error { return c.JSON(200, map[string]string{"token": "tok"}) })
+	g.GET("/payments/config", func(c echo.Context) error { return c.JSONBlob(200, []byte(`{"provider":"sandbox"}`)) })
 	var bookings, confirms atomic.Int64
 	const booking = `"bookingId":"e.b1","expiresAt":"2099-01-01T00:00:00Z","cap":"2099-01-01T00:00:00Z","areas":[],
 		"seats":[{"ticketId":"t0","label":"1","section":"Stalls","row":"1","category":"A","price":5000}],"total":{"amount":5000,"currency":"EUR"}`
@@ -105,6 +106,7 @@ func TestAShopperGetsFromTheListToATicket(t *testing.T) {
 	p.Until("it is said", `document.getElementById('notes').innerText.includes('Somebody was faster')`)
 	browsertest.Eval[int](p, hold+`.click(); return 0;`)
 	p.Until("held", `document.getElementById('panel').dataset.stage === 'held' && document.querySelector('.clock').innerText.includes(':')`)
+	p.Until("it can be paid", `!document.querySelector('[data-key=pay]').disabled`)
 	browsertest.Eval[int](p, `document.querySelector('[data-key=pay]').click(); return 0;`)
 	p.Until("sold", `document.querySelector('.ticket.valid')?.innerText.includes('T-1')`)
 
@@ -129,5 +131,38 @@ func TestTheFrontPagePutsWhatIsOnSaleFirst(t *testing.T) {
 	p.Until("listed", `document.querySelectorAll('.event').length === 2`)
 	if first := browsertest.Eval[string](p, `return document.querySelector('.event a').getAttribute('href')`); first != "/events/onsale" {
 		t.Errorf("first is %s", first)
+	}
+}
+
+func TestAnOrderThatWasRefundedSaysSoAndSoDoesEachTicket(t *testing.T) {
+	s := newStream()
+	state := atomic.Value{}
+	state.Store("sold")
+	url := client(t, func(g *echo.Group) {
+		g.GET("/events/:event", func(c echo.Context) error {
+			return c.JSONBlob(200, []byte(`{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00",
+				"opensAt":"2020-01-01T10:00:00+01:00","chart":"c1","mode":"hot","state":"open","open":true,"currency":"EUR","prices":[],"areas":[]}`))
+		})
+		g.GET("/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, []byte(house)) })
+		g.GET("/events/:event/live", s.serve)
+		g.POST("/demo/session", func(c echo.Context) error { return c.JSON(200, map[string]string{"token": "tok"}) })
+		g.GET("/bookings/e.b1", func(c echo.Context) error {
+			ticket := func(status string) string {
+				return `{"id":"T-` + status + `","section":"Stalls","row":"1","label":"1","price":5000,"status":"` + status + `"}`
+			}
+			return c.JSONBlob(200, []byte(fmt.Sprintf(`{"state":%q,"bookingId":"e.b1","areas":[],"seats":[],"total":{"amount":15000,"currency":"EUR"},"tickets":[%s,%s,%s]}`,
+				state.Load(), ticket("refunding"), ticket("refunded"), ticket("refund_failed"))))
+		})
+	})
+	p := browsertest.Open(t, url+"/events/e")
+	browsertest.Eval[int](p, `sessionStorage.setItem('seatcast.booking.e', 'e.b1'); return 0;`)
+	for is, says := range map[string]string{"sold": "These are yours", "refunded": "Refunded"} {
+		state.Store(is)
+		p.Reload()
+		p.Until(is, `document.getElementById('panel').dataset.stage === 'sold'`)
+		got := browsertest.Eval[[]string](p, `return [document.querySelector('.panel h2').innerText, ...[...document.querySelectorAll('.ticket .state')].map((s) => s.innerText)];`)
+		if want := []string{says, "Being refunded", "Refunded", "Refund failed: ask the box office"}; fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("an order that is %s says %q", is, got)
+		}
 	}
 }

@@ -16,9 +16,12 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/chromedp"
 )
 
@@ -70,6 +73,7 @@ type Page struct {
 		sync.Mutex
 		all []string
 	}
+	answer atomic.Pointer[func(fetch.EventRequestPaused) error] // to what is intercepted
 }
 
 // Open opens url in a tab of its own, 1280 by 800, and returns when it has
@@ -107,9 +111,7 @@ func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {
 // judge.
 func (p *Page) listen() {
 	messages := chromedp.Console(p.ctx)
-	done := make(chan struct{})
-	go func() { // joined by the cleanup
-		defer close(done)
+	p.following(func() {
 		for m, err := range messages {
 			if err != nil {
 				return
@@ -118,6 +120,15 @@ func (p *Page) listen() {
 			p.told.all = append(p.told.all, m.String())
 			p.told.Unlock()
 		}
+	})
+}
+
+// following does something beside the test until the tab is closed.
+func (p *Page) following(do func()) {
+	done := make(chan struct{})
+	go func() { // joined by the cleanup
+		defer close(done)
+		do()
 	}()
 	p.t.Cleanup(func() {
 		if err := chromedp.Cancel(p.ctx); err == nil {
@@ -162,12 +173,65 @@ func (p *Page) Keys(keys string) {
 	p.do(chromedp.KeyEvent(keys))
 }
 
+// Scripts has every script the page loads from an address like pattern, in which *
+// is anything, be this one. Nobody else is asked for it.
+func (p *Page) Scripts(pattern, script string) {
+	p.t.Helper()
+	p.intercept(pattern, func(r fetch.EventRequestPaused) error {
+		_, err := chromedp.Call(p.ctx, fetch.FulfillRequest, fetch.FulfillRequestParams{RequestID: r.RequestID, ResponseCode: 200,
+			ResponseHeaders: []*fetch.HeaderEntry{{Name: "Content-Type", Value: "text/javascript"}}, Body: []byte(script)})
+		return err
+	})
+}
+
+// Refuses has every request for an address like pattern fail.
+func (p *Page) Refuses(pattern string) {
+	p.t.Helper()
+	p.intercept(pattern, func(r fetch.EventRequestPaused) error {
+		_, err := chromedp.Call(p.ctx, fetch.FailRequest, fetch.FailRequestParams{RequestID: r.RequestID, ErrorReason: network.ErrorReasonConnectionRefused})
+		return err
+	})
+}
+
+// intercept answers the requests for an address like pattern, in place of what
+// was said before.
+func (p *Page) intercept(pattern string, answer func(fetch.EventRequestPaused) error) {
+	p.t.Helper()
+	first := p.answer.Swap(&answer) == nil
+	if !first {
+		return
+	}
+	requests := chromedp.Events(p.ctx, fetch.RequestPaused)
+	p.following(func() {
+		for r, err := range requests {
+			if err != nil {
+				return
+			}
+			_ = (*p.answer.Load())(r) // an error: the page has gone elsewhere
+		}
+	})
+	if _, err := chromedp.Call(p.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Reload loads the page anew.
+func (p *Page) Reload() {
+	p.t.Helper()
+	p.do(chromedp.Reload())
+}
+
+// Back goes to the page before, which may be as it was left: then it does not
+// load, so wait for what it shows.
+func (p *Page) Back() {
+	p.t.Helper()
+	Eval[int](p, `setTimeout(() => history.back()); return 0;`)
+}
+
 // Eval runs the body of an async function and decodes what it returns.
 func Eval[T any](p *Page, body string) T {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.ctx, Patience)
-	defer cancel()
-	raw, err := chromedp.Run(ctx, chromedp.Evaluate[[]byte]("(async () => {"+body+"})()", chromedp.EvalAwaitPromise))
+	raw, err := p.run(body)
 	if err != nil {
 		p.t.Fatalf("%s\n%v\nconsole: %s", body, err, p.Console())
 	}
@@ -182,16 +246,30 @@ func Eval[T any](p *Page, body string) T {
 const Modules = `const use = (name) => import(new URL(name, document.querySelector('script[type=module]').src));
 `
 
-// Until waits for a condition in the page.
+// Until waits for a condition in the page, or in the one it goes to meanwhile.
 func (p *Page) Until(what, condition string) {
 	p.t.Helper()
-	ok := Eval[bool](p, fmt.Sprintf(`
-		for (const end = Date.now() + %d; Date.now() < end;) {
-			if (%s) return true;
-			await new Promise((f) => setTimeout(f, 20));
+	last := ""
+	for end := time.Now().Add(Patience - 5*time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		raw, err := p.run(fmt.Sprintf(`
+			for (const end = Date.now() + 5000; Date.now() < end;) {
+				if (%s) return true;
+				await new Promise((f) => setTimeout(f, 20));
+			}
+			return false;`, condition))
+		if err == nil && string(raw) == "true" {
+			return
 		}
-		return false;`, (Patience-5*time.Second).Milliseconds(), condition))
-	if !ok {
-		p.t.Fatalf("never: %s\npage: %s\nconsole: %s", what, Eval[string](p, `return document.body.innerText`), p.Console())
+		if err != nil { // it went elsewhere
+			last = err.Error()
+		}
 	}
+	p.t.Fatalf("never: %s\n%s\npage: %s\nconsole: %s", what, last, Eval[string](p, `return document.body.innerText`), p.Console())
+}
+
+// run runs the body of an async function.
+func (p *Page) run(body string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	return chromedp.Run(ctx, chromedp.Evaluate[[]byte]("(async () => {"+body+"})()", chromedp.EvalAwaitPromise))
 }

@@ -5,13 +5,15 @@
 //	   ▲               │  ◀─declined──┘ │
 //	   └──given back, time over, lost───┘
 //
+// A payment may wait for a step of its shopper's (action), such as an approval at
+// the bank. What must be known to take it after a reload is kept with this tab.
 // What was chosen survives every way back to picking.
 
 import { newKey, Problem } from './api.js';
 import { allIn } from './price.js';
 import { AVAILABLE } from './state.js';
 
-const STEADY = { held: 'held', paying: 'paying', sold: 'sold' };
+const STEADY = { held: 'held', paying: 'paying', sold: 'sold', refunded: 'sold' };
 
 /** Cart is the order of this tab for one event. */
 export class Cart extends EventTarget {
@@ -25,13 +27,15 @@ export class Cart extends EventTarget {
   alones = new Map(); // the same for one ticket alone, with all fees
   party = 2; // seats to ask for when the house chooses
   busy = false;
+  action = null; // what the payment waits for: {clientSecret} or {url}
+  stepping = false; // the shopper is at it
   #api;
   #event;
   #chart;
   #state;
   #key = newKey();
   #bestKey = newKey();
-  #payKey = null;
+  #payment = null; // {booking, key, method, attempt}: under way, or without an answer
   #payTurn = 0;
 
   /**
@@ -232,23 +236,60 @@ export class Cart extends EventTarget {
   }
 
   /**
-   * pay tries a payment method and waits for the verdict.
-   * @param {string} paymentMethod
+   * pay tries what the shopper pays with, and waits for the verdict.
+   * @param {() => Promise<string>} name what the house calls it
    */
-  pay(paymentMethod) {
+  pay(name) {
     return this.#busily(async () => {
-      this.#payKey ??= newKey();
+      const method = await name();
+      if (this.#payment?.method !== method) this.#remember({ booking: this.booking.bookingId, key: newKey(), method });
+      let action;
       try {
-        const r = await this.#api.call('POST', `/v1/bookings/${this.booking.bookingId}/payment`, { body: { paymentMethod }, key: this.#payKey });
-        this.#payKey = null;
+        const r = await this.#post();
         Object.assign(this.booking, { state: 'paying', expiresAt: r.expiresAt ?? this.booking.expiresAt });
+        action = r.action;
       } catch (p) {
-        if (!p.passing) this.#payKey = null;
+        if (!p.passing) this.#remember(null);
         if (p.code !== 'payment_in_progress') throw p;
       }
       this.stage = 'paying';
       this.#verdict();
+      this.#wait(action, true);
     });
+  }
+
+  /** post sends the payment. Sent again it is the same one, and tells what it waits for now. */
+  async #post() {
+    const { booking, key, method } = this.#payment;
+    const r = await this.#api.call('POST', `/v1/bookings/${booking}/payment`, { body: { paymentMethod: method }, key });
+    this.#remember({ ...this.#payment, attempt: r.attempt.id });
+    return r;
+  }
+
+  /** wait follows what a payment waits for; go says that the shopper has just asked for it. */
+  #wait(action, go) {
+    if (!action || this.stage !== 'paying') return;
+    this.action = action;
+    this.#tell('asked', { go });
+  }
+
+  /**
+   * step has the shopper take the step the payment waits for, and asks what came of it.
+   * @param {() => Promise<void>} take
+   */
+  async step(take) {
+    if (this.stepping) return;
+    this.stepping = true;
+    this.#changed();
+    try {
+      await take();
+      if (this.stage === 'paying') await this.#confirm();
+    } catch (p) {
+      this.#problem(p);
+    } finally {
+      this.stepping = false;
+      this.#changed();
+    }
   }
 
   /** expire asks how the booking stands when the clock says its time is over. */
@@ -272,10 +313,25 @@ export class Cart extends EventTarget {
   async resume() {
     const id = sessionStorage.getItem(this.#storage);
     if (!id) return;
+    const kept = JSON.parse(sessionStorage.getItem(this.#paymentStorage));
+    if (kept?.booking === id) this.#payment = kept;
     try {
       this.#take(await this.#api.call('GET', `/v1/bookings/${id}`));
     } catch (p) {
       if (!p.passing) sessionStorage.removeItem(this.#storage);
+    }
+    this.#recall();
+  }
+
+  /** recall asks what the payment of a page that is gone waits for. */
+  async #recall() {
+    for (let wait = 1000; this.stage === 'paying' && this.#payment; wait = Math.min(10000, wait * 2)) {
+      try {
+        return this.#wait((await this.#post()).action, false);
+      } catch (p) {
+        if (!p.passing) return;
+      }
+      await new Promise((done) => { setTimeout(done, wait); });
     }
   }
 
@@ -291,9 +347,19 @@ export class Cart extends EventTarget {
     return `seatcast.booking.${this.#event.id}`;
   }
 
+  get #paymentStorage() {
+    return `seatcast.payment.${this.#event.id}`;
+  }
+
+  #remember(payment) {
+    this.#payment = payment;
+    if (payment) sessionStorage.setItem(this.#paymentStorage, JSON.stringify(payment));
+    else sessionStorage.removeItem(this.#paymentStorage);
+  }
+
   /** take follows what the server says of the booking. */
   #take(answer) {
-    const declined = this.stage === 'paying' && answer.state === 'held' && answer.attempts?.at(-1);
+    const declined = answer.state === 'held' && this.#declined(answer.attempts ?? []);
     this.booking = { ...this.booking, holds: true, ...answer }; // said only where it is false
     const stage = STEADY[answer.state];
     if (!stage) {
@@ -305,11 +371,18 @@ export class Cart extends EventTarget {
     this.stage = stage;
     this.gone.clear();
     sessionStorage.setItem(this.#storage, this.booking.bookingId);
+    if (stage !== 'paying') this.action = null;
+    if (declined || stage === 'sold') this.#remember(null);
     if (declined) this.#tell('declined', declined);
-    if (entered && (stage === 'sold' || stage === 'held' && !declined)) this.#tell(stage);
+    if (entered && (answer.state === 'sold' || stage === 'held' && !declined)) this.#tell(stage);
     if (entered && stage === 'paying') this.#verdict();
     if (entered && stage === 'sold') this.#ripen();
     this.#changed();
+  }
+
+  /** declined is the try that failed since we last knew, in this page or before it was reloaded. */
+  #declined(attempts) {
+    return this.stage === 'paying' ? attempts.at(-1) : attempts.find((a) => a.id === this.#payment?.attempt);
   }
 
   #over(problem) {
@@ -329,7 +402,8 @@ export class Cart extends EventTarget {
     this.stage = 'picking';
     this.#key = newKey();
     this.#bestKey = newKey();
-    this.#payKey = null;
+    this.action = null;
+    this.#remember(null);
     sessionStorage.removeItem(this.#storage);
     this.#changed();
   }
@@ -341,12 +415,22 @@ export class Cart extends EventTarget {
       await new Promise((done) => { setTimeout(done, wait); });
       if (turn !== this.#payTurn) return;
       try {
-        await this.#api.call('PUT', `/v1/bookings/${this.booking.bookingId}/confirm`);
+        await this.#confirm();
       } catch (p) {
-        if (p.status !== 409 && !p.passing) return this.#problem(p); // a 409 has changed the booking: read it
+        return this.#problem(p);
       }
-      if (turn === this.#payTurn) await this.refresh();
     }
+  }
+
+  /** confirm has the house ask who takes the money, now. */
+  async #confirm() {
+    const turn = this.#payTurn;
+    try {
+      await this.#api.call('PUT', `/v1/bookings/${this.booking.bookingId}/confirm`);
+    } catch (p) {
+      if (p.status !== 409 && !p.passing) throw p; // a 409 has changed the booking: read it
+    }
+    if (turn === this.#payTurn) await this.refresh();
   }
 
   /** ripen asks until every ticket is good: that is when the money has arrived. */

@@ -101,7 +101,7 @@ async function house(event, cart, first) {
     here: (section) => here(section && `${section.name} · ${remaining(state.free[section.index], state.held[section.index], 'free')}`),
   });
   const list = new SeatList($('list'), { cart, event, pick });
-  const panel = new Panel($('panel'), { cart, event, clock, reveal: (i) => { views('map', list); map.reveal(i); } });
+  const panel = new Panel($('panel'), { api, cart, event, clock, reveal: (i) => { views('map', list); map.reveal(i); } });
   const show = (next) => {
     state = next;
     cart.on(state);
@@ -191,6 +191,7 @@ function told(cart) {
       held: cart.unheld ? [UNHELD, 'plain'] : ['Your seats are held. Pay before the clock runs out.', 'good'],
       extended: ['You have more time.', 'good'],
       sold: ['Paid. The seats are yours.', 'good'],
+      asked: ['Your bank wants you to approve this payment.', 'plain'],
       declined: [`The card was declined. ${cart.unheld ? 'Try' : 'Your seats are still held: try'} another card.`, 'bad'],
     };
     note(...says[e.detail.what]);

@@ -3,27 +3,9 @@
 
 import { Countdown, mmss } from './clock.js';
 import { h, swatch } from './dom.js';
+import { Means } from './pay.js';
 import { announce } from './say.js';
-import { money, number, UNHELD } from './words.js';
-
-/**
- * Cards of the sandbox, which decides by the number what happens.
- * @type {[string, string][]}
- */
-const CARDS = [
-  ['4242424242424242', 'approved at once'],
-  ['4000000000000002', 'declined'],
-  ['4000000000003220', 'the bank takes a few seconds'],
-  ['4000000000000259', 'every notice comes twice'],
-  ['4000000000000341', 'the notice comes before the answer'],
-  ['4000000000000424', 'notices come in reverse'],
-  ['4000000000000127', 'no notice ever comes'],
-  ['4000000000000069', 'approved long after the hold'],
-  ['4000000000005001', 'the provider is down for ten seconds'],
-  ['4000000000000119', 'approved, then the money is refused'],
-  ['4000000000006736', 'approved, then the approval lapses'],
-  ['4000000000006322', 'the money comes at the third try'],
-];
+import { money, number, ticketWords, UNHELD } from './words.js';
 
 const WARN = [[120000, 'Two minutes left to pay.'], [60000, 'One minute left to pay.'], [20000, 'Twenty seconds left to pay.']];
 
@@ -37,21 +19,26 @@ export class Panel {
   #countdown;
   #deadline = '';
   #wish = null; // what has the focus again when it is there
-  #card = CARDS[0][0];
+  #means;
+  #pay; // the form, which stays in the page while the means is shown
   #codes = new Map(); // text → canvas
 
   /**
    * @param {HTMLElement} root
-   * @param {{cart: import('./cart.js').Cart, event: object, clock: import('./clock.js').Clock, reveal: (i: number) => void}} o
+   * @param {{api: import('./api.js').Api, cart: import('./cart.js').Cart, event: object, clock: import('./clock.js').Clock, reveal: (i: number) => void}} o
    */
-  constructor(root, { cart, event, clock, reveal }) {
+  constructor(root, { api, cart, event, clock, reveal }) {
     this.#root = root;
     this.#cart = cart;
     this.#event = event;
     this.#clock = clock;
     this.#hooks = { reveal };
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    this.#means = new Means(api, event, () => this.draw());
+    this.#pay = h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(() => this.#means.name()); } },
+      this.#means.element, h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay' })));
     cart.addEventListener('change', () => this.draw());
+    cart.addEventListener('told', (e) => e.detail.what === 'asked' && this.#step(e.detail.more));
   }
 
   /** on follows a chart and its state. */
@@ -66,15 +53,34 @@ export class Panel {
     const at = this.#root.contains(document.activeElement) ? document.activeElement.dataset.key : null;
     const focus = at === 'head' && this.#wish || at;
     const stages = { picking: () => this.#picking(), held: () => this.#held(), paying: () => this.#paying(), sold: () => this.#sold() };
-    this.#root.replaceChildren(...stages[this.#cart.stage]());
+    this.#show(stages[this.#cart.stage]());
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute('aria-busy', this.#cart.busy);
     if (focus) this.#focus(focus);
     this.#arm();
   }
 
+  /** show puts parts in place of what is shown. The form to pay stays where it is. */
+  #show(parts) {
+    const at = parts.indexOf(this.#pay);
+    if (at < 0 || this.#pay.parentNode !== this.#root) this.#root.replaceChildren(...parts);
+    else {
+      for (const el of [...this.#root.children]) if (el !== this.#pay) el.remove();
+      this.#pay.before(...parts.slice(0, at));
+      this.#pay.after(...parts.slice(at + 1));
+    }
+    const { stage, busy, costs } = this.#cart;
+    const button = this.#pay.querySelector('[data-key=pay]');
+    button.disabled = stage !== 'held' || busy || !this.#means.ready;
+    this.#pay.hidden = stage !== 'held';
+    if (at < 0) return this.#means.hide();
+    button.textContent = `Pay ${this.#money(costs.total)}`;
+    if (stage === 'held') this.#means.show(costs.total);
+    else this.#means.used();
+  }
+
   #focus(key) {
-    const el = this.#root.querySelector(`[data-key="${CSS.escape(key)}"]:not(:disabled)`);
+    const el = this.#root.querySelector(`[data-key="${CSS.escape(key)}"]:not(:disabled, [hidden] *)`);
     this.#wish = el ? null : key;
     (el ?? this.#root.querySelector('[data-key=head]')).focus({ preventScroll: true });
   }
@@ -209,11 +215,7 @@ export class Panel {
       h('div', { class: 'hold' }, head(cart.unheld ? 'Booked, not held' : 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
       ...(cart.unheld ? [h('p', { class: 'hint' }, `${UNHELD} The clock says how long this order and its price stand.`)] : []),
       this.#total(), this.#lines(), ...this.#fees(), ...this.#hints(),
-      h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(this.#card); } },
-        h('label', {}, 'Test card',
-          h('select', { 'data-key': 'card', disabled: cart.busy, onchange: (e) => { this.#card = e.target.value; } },
-            ...CARDS.map(([number, what]) => h('option', { value: number, selected: number === this.#card }, `•••• ${number.slice(-4)} · ${what}`)))),
-        h('div', { class: 'actions' }, h('button', { class: 'primary', 'data-key': 'pay', disabled: cart.busy }, `Pay ${this.#money(cart.costs.total)}`))),
+      this.#pay,
       h('div', { class: 'actions' },
         this.#button('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),
         this.#button('Give back', 'back', () => cart.giveBack(), 'plain')),
@@ -221,11 +223,28 @@ export class Panel {
   }
 
   #paying() {
+    const { action, stepping, unheld } = this.#cart;
     return [
       h('div', { class: 'hold' }, head('Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
-      this.#total(), this.#lines(), ...this.#fees(),
-      h('p', { class: 'soft working' }, `We are waiting for your bank. ${this.#cart.unheld ? 'Should somebody else have been first, you are not charged' : 'Your seats stay yours while it answers'}; you may leave this page open or come back to it.`),
+      this.#total(), this.#lines(), ...this.#fees(), this.#pay,
+      ...(action && !stepping ? [
+        h('p', { class: 'hint' }, 'Your bank wants you to approve this payment.'),
+        h('div', { class: 'actions' }, h('button', { 'data-key': 'approve', class: 'primary', onclick: () => this.#step({ go: true }) }, 'Approve the payment')),
+      ] : []),
+      h('p', { class: 'soft working' }, `We are waiting for your bank. ${unheld ? 'Should somebody else have been first, you are not charged' : 'Your seats stay yours while it answers'}; you may leave this page open or come back to it.`),
     ];
+  }
+
+  /**
+   * step has the shopper take the step a payment waits for: in the page, or at the bank's.
+   * @param {{go: boolean}} o go leads there too; who came back from there, or reloads, stays
+   */
+  #step({ go }) {
+    const { action } = this.#cart;
+    this.#cart.step(async () => {
+      if (await this.#means.scripted(action)) await this.#means.step(action.clientSecret);
+      else if (go && action.url) location.assign(away(action.url));
+    });
   }
 
   /** code is the QR code of a ticket, drawn once. What draws it is fetched only now. */
@@ -247,14 +266,22 @@ export class Panel {
         ? h('dl', {}, ...pair('Area', this.#event.areas.find((a) => a.area === t.area)?.name ?? t.area))
         : h('dl', {}, ...pair('Section', t.section), ...pair('Row', t.row), ...pair('Seat', t.label)),
       t.qr ? this.#code(t.qr) : null,
-      h('footer', {}, h('code', {}, t.id), h('span', { class: 'state' }, { valid: 'Valid', pending: 'Confirming payment…', void: 'Void' }[t.status] ?? t.status)));
+      h('footer', {}, h('code', {}, t.id), h('span', { class: 'state' }, ticketWords[t.status] ?? t.status)));
+    const refunded = b.state === 'refunded';
     return [
-      head('These are yours'),
-      h('p', { class: 'soft' }, `${this.#money(b.total.amount)} paid. Enjoy the show.`),
+      head(refunded ? 'Refunded' : 'These are yours'),
+      h('p', { class: 'soft' }, refunded ? 'Your money goes back to where it came from, and these tickets let nobody in.' : `${this.#money(b.total.amount)} paid. Enjoy the show.`),
       h('div', { class: 'tickets' }, ...(b.tickets ?? []).map(ticket)),
       h('div', { class: 'actions' }, this.#button('Choose more seats', 'again', () => this.#cart.again())),
     ];
   }
+}
+
+/** away is a page of the bank's; one of this site is told where to lead back to. */
+function away(url) {
+  const to = new URL(url, location.href);
+  if (to.origin === location.origin) to.searchParams.set('return', location.pathname);
+  return to.href;
 }
 
 const head = (text) => h('h2', { 'data-key': 'head', tabindex: -1 }, text);

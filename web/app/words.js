@@ -98,7 +98,16 @@ const sentences = {
   orphan_left: 'That would leave a single seat beside yours, which this event does not allow. Take that seat too, or move by one.',
   booked_without_hold: 'These seats were booked while seats could not be held, so they cannot be changed. Pay for them, or give them back and choose again.',
   payment_begun: 'A payment of this order was tried already, so its seats stay as they are.',
+  card_incomplete: 'Something is missing in what you pay with: look at the fields above.',
+  card_unreachable: 'We cannot reach who takes the payments. Check your connection and try again; you have not been charged.',
+  card_failed: 'That could not be used to pay. Look at it again, or use another; you have not been charged.',
   booking_changed: 'The seats of this order were changed while you paid. Nothing was charged: look at it, and pay again.',
+};
+
+/** ticketWords say what a ticket is good for. */
+export const ticketWords = {
+  valid: 'Valid', pending: 'Confirming payment…', void: 'Void',
+  refunding: 'Being refunded', refunded: 'Refunded', refund_failed: 'Refund failed: ask the box office',
 };
 
 /** codes are those that have words. */

@@ -22,7 +22,8 @@ import (
 	"github.com/stripe/stripe-go/v85/webhook"
 )
 
-// PaymentMethods, as Stripe calls those for tests.
+// PaymentMethods, as Stripe calls those for tests. A ConfirmationToken of one is
+// called that behind ctoken_.
 const (
 	CardVisa     = "pm_card_visa"                   // is authorised at once
 	CardDeclined = "pm_card_visa_chargeDeclined"    // is declined at once
@@ -223,7 +224,7 @@ func (a *API) create(r *http.Request) (int, any) {
 		return http.StatusBadRequest, refused("invalid_request_error", "amount_too_small", "at least 50")
 	}
 	i := &Intent{ID: fmt.Sprintf("pi_%04d", a.serial), Amount: amount, Currency: r.Form.Get("currency"),
-		Method: r.Form.Get("payment_method"), CaptureMethod: r.Form.Get("capture_method"),
+		Method: r.Form.Get("payment_method") + strings.TrimPrefix(r.Form.Get("confirmation_token"), "ctoken_"), CaptureMethod: r.Form.Get("capture_method"),
 		Metadata:      map[string]string{"attempt": r.Form.Get("metadata[attempt]"), "booking": r.Form.Get("metadata[booking]")},
 		CaptureBefore: time.Now().Add(7 * 24 * time.Hour).Unix()}
 	switch i.Method {
