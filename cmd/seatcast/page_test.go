@@ -176,6 +176,7 @@ func TestASeatTakenInBetweenCostsNothingElse(t *testing.T) {
 	p.stage("held")
 
 	card := func(number string) {
+		p.Until("a card can be chosen", `document.querySelector('[data-key=card]')`)
 		browsertest.Eval[int](p.Page, fmt.Sprintf(`
 			const card = document.querySelector('[data-key=card]');
 			card.value = %q;
