@@ -68,6 +68,7 @@ import (
 	"log/slog"
 	"time"
 
+	"seatcast/checkout/outgoing"
 	"seatcast/seatmap"
 )
 
@@ -260,8 +261,9 @@ type Options struct {
 	Store     *Store
 	Holds     Holds
 	Sales     seatmap.Sales
-	Providers []Provider // the first one takes new payments
-	Signer    Signer     // nil: tickets have nothing for a door to read
+	Providers []Provider      // the first one takes new payments
+	Signer    Signer          // nil: tickets have nothing for a door to read
+	Outgoing  *outgoing.Hooks // nil: what other systems are to be told waits for a desk that has them
 	Log       *slog.Logger
 
 	AskAfter    time.Duration // an attempt without a verdict for so long is asked about; 30 s
@@ -278,6 +280,7 @@ type Desk struct {
 	holds     either
 	sales     seatmap.Sales
 	signer    Signer
+	outgoing  *outgoing.Hooks
 	providers map[string]Provider
 	pays      Provider // takes new payments
 	log       *slog.Logger
@@ -293,7 +296,7 @@ func New(o Options) (*Desk, error) {
 		return nil, errors.New("checkout: a desk needs a store, holds, sales and a payment provider")
 	}
 	d := &Desk{
-		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales, signer: o.Signer,
+		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales, signer: o.Signer, outgoing: o.Outgoing,
 		providers: make(map[string]Provider, len(o.Providers)), pays: o.Providers[0],
 		log:         o.Log,
 		askAfter:    orElse(o.AskAfter, 30*time.Second),

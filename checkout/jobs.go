@@ -11,6 +11,7 @@ import (
 	"github.com/riverqueue/river/riverdriver/riverpgxv5"
 	"github.com/riverqueue/river/rivertype"
 
+	"seatcast/checkout/outgoing"
 	"seatcast/internal/pg"
 )
 
@@ -163,7 +164,8 @@ func (d *Desk) work(ctx context.Context) error {
 	}
 }
 
-// queue is the client of the job queue that works.
+// queue is the client of the job queue that works. There is one for all kinds: it
+// rescues jobs of every process, and throws away those of a kind it does not know.
 func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, river.WorkFunc(func(ctx context.Context, job *river.Job[captureArgs]) error {
@@ -185,8 +187,12 @@ func (d *Desk) queue() (*river.Client[pgx.Tx], error) {
 		return d.audit(ctx)
 	}))
 	river.AddWorker(workers, inspector{desk: d})
+	queues := map[string]river.QueueConfig{jobQueue: {MaxWorkers: jobWorkers}}
+	if d.outgoing != nil {
+		queues[outgoing.Queue] = d.outgoing.Work(workers)
+	}
 	queue, err := river.NewClient(riverpgxv5.New(d.store.pool), &river.Config{
-		Queues:                      map[string]river.QueueConfig{jobQueue: {MaxWorkers: jobWorkers}},
+		Queues:                      queues,
 		Workers:                     workers,
 		PeriodicJobs:                d.audits(),
 		Logger:                      d.log,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
+	"github.com/riverqueue/river/rivertype"
 )
 
 // Queue is the queue of the jobs that send.
@@ -29,8 +30,16 @@ const (
 	priorityFailing = 4
 )
 
+// maxAttempts is of a job whose try cannot be noted, because Postgres is away: a
+// try that fails is noted and followed by another job.
+const maxAttempts = 10_000
+
 func sendOpts(failing bool, at time.Time) *river.InsertOpts {
-	o := &river.InsertOpts{Queue: Queue, Priority: priority, ScheduledAt: at}
+	o := &river.InsertOpts{Queue: Queue, Priority: priority, ScheduledAt: at, MaxAttempts: maxAttempts,
+		UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: []rivertype.JobState{
+			rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateScheduled,
+			rivertype.JobStateRunning, rivertype.JobStateRetryable,
+		}}}
 	if failing {
 		o.Priority = priorityFailing
 	}
@@ -53,9 +62,9 @@ func Announce(ctx context.Context, tx pgx.Tx, jobs *river.Client[pgx.Tx], a Anno
 	if err != nil {
 		return err
 	}
-	body, err := json.Marshal(envelope{a.Type, now.UTC(), data})
+	body, err := envelope{a.Type, now.UTC(), data}.text()
 	if err != nil {
-		return fmt.Errorf("write %s: %w", a.Type, err)
+		return err
 	}
 	// One that is deleted meanwhile is not told, and fails nothing.
 	rows, err := tx.Query(ctx, `
@@ -64,7 +73,7 @@ func Announce(ctx context.Context, tx pgx.Tx, jobs *river.Client[pgx.Tx], a Anno
 			d AS (INSERT INTO webhook_deliveries (message_id, webhook_id, state)
 				SELECT $3, id, CASE WHEN enabled THEN 'pending' ELSE 'dead' END FROM told RETURNING id, webhook_id, state)
 		SELECT d.id, told.failing_since IS NOT NULL FROM d JOIN told ON told.id = d.webhook_id WHERE d.state = 'pending'`,
-		a.Type, a.Event, newID("msg_"), string(body))
+		a.Type, a.Event, newID("msg_"), body)
 	if err != nil {
 		return err
 	}
@@ -90,6 +99,14 @@ func queue(ctx context.Context, tx pgx.Tx, jobs *river.Client[pgx.Tx], rows pgx.
 	}
 	_, err = jobs.InsertManyTx(ctx, tx, all)
 	return err
+}
+
+func (e envelope) text() (string, error) {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return "", fmt.Errorf("write %s: %w", e.Type, err)
+	}
+	return string(body), nil
 }
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }

@@ -52,6 +52,10 @@ type Config struct {
 	StripeReturnURL      string   `env:"STRIPE_RETURN_URL" help:"where a means of payment that leads to another site comes back to; those that do are refused without it"`
 	StripeAPI            string   `env:"STRIPE_API" secret:"url" help:"another address of Stripe's API, such as a stripe-mock's"`
 
+	WebhooksHTTP    bool          `env:"WEBHOOKS_HTTP" envDefault:"false" help:"let outgoing webhooks be sent to http:// too: what they tell of shoppers is then read by whoever is on the way"`
+	WebhooksPrivate bool          `env:"WEBHOOKS_PRIVATE" envDefault:"false" help:"let outgoing webhooks be sent to addresses that are not public: private, loopback, link-local"`
+	WebhooksKeep    time.Duration `env:"WEBHOOKS_KEEP" envDefault:"720h" help:"how long outgoing webhooks and every try to deliver them are kept"`
+
 	Gate string `env:"GATE" envDefault:"on" help:"on: a request for a seat of a hot event that is known to be taken is refused from memory; off: Redis is asked for every request"`
 
 	HubSessions    int           `env:"HUB_SESSIONS" envDefault:"0" help:"sessions (streams and sockets) this process holds at most; 0: as many as its file descriptors allow, up to 50,000; -1: no limit"`
@@ -238,6 +242,9 @@ func (c Config) checkProcess(fs *faults) {
 		if _, err := path.Match(o, ""); err != nil {
 			fs.add("ORIGINS", "%q is no pattern: write hosts, with * for any part", o)
 		}
+	}
+	if c.WebhooksKeep < time.Hour {
+		fs.add("WEBHOOKS_KEEP", "%v is below an hour", c.WebhooksKeep)
 	}
 	if c.Drain < 0 {
 		fs.add("DRAIN", "%v is below nought", c.Drain)

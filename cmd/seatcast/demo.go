@@ -106,6 +106,7 @@ func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
 	cfg.Addr, cfg.Drain, cfg.LogLevel = d.Addr, time.Second/2, demoLog
 	cfg.Postgres, cfg.Redis, cfg.NATS = stack.PostgresURL, stack.RedisURL, stack.NATSURL
 	cfg.Sandbox, cfg.Claims = true, demoClaims
+	cfg.WebhooksHTTP, cfg.WebhooksPrivate = true, true // to a receiver on the same desk
 	for _, key := range []struct {
 		file string
 		into *string

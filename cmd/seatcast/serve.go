@@ -20,6 +20,7 @@ import (
 
 	"seatcast/catalog"
 	"seatcast/checkout"
+	"seatcast/checkout/outgoing"
 	"seatcast/checkout/sandbox"
 	"seatcast/checkout/stripe"
 	"seatcast/checkout/tickets"
@@ -265,7 +266,12 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 	if err != nil {
 		return fmt.Errorf("%sTICKET_KEY: %w", envPrefix, err)
 	}
-	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: providers, Signer: keys, Log: b.log})
+	hooks, err := outgoing.New(outgoing.Options{Pool: b.st.pool, ServerKey: []byte(b.cfg.ServerKey), Log: b.log,
+		HTTP: b.cfg.WebhooksHTTP, Private: b.cfg.WebhooksPrivate, Keep: b.cfg.WebhooksKeep})
+	if err != nil {
+		return err
+	}
+	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: providers, Signer: keys, Outgoing: hooks, Log: b.log})
 	if err != nil {
 		return err
 	}
@@ -275,10 +281,11 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 		door := tickets.NewDoor(b.st.pool, keys)
 		door.Mount(v1)
 		door.MountAdmin(admin)
+		hooks.MountAdmin(admin)
 	}
 	if b.cfg.has("worker") {
-		b.reg.MustRegister(desk)
-		a.runners = append(a.runners, desk.Run)
+		b.reg.MustRegister(desk, hooks)
+		a.runners = append(a.runners, desk.Run, hooks.Run)
 	}
 	return nil
 }
