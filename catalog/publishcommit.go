@@ -145,7 +145,7 @@ func writeAreas(ctx context.Context, tx pgx.Tx, d *draft) error {
 	}
 	batch.Queue(`UPDATE areas SET capacity = 0 WHERE event_id = $1 AND area <> ALL($2)`, d.Event, ids)
 	batch.Queue(`DELETE FROM sold_out WHERE event_id = $1 AND (EXISTS (SELECT FROM seats WHERE event_id = $1 AND status = 'available')
-		OR EXISTS (SELECT FROM areas WHERE event_id = $1 AND sold < capacity))`, d.Event) // it may be sold out once more
+		OR EXISTS (SELECT FROM areas WHERE event_id = $1 AND free > 0))`, d.Event) // it may be sold out once more
 	return tx.SendBatch(ctx, &batch).Close()
 }
 

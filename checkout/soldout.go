@@ -32,7 +32,7 @@ func (s *Store) noteSoldOut(ctx context.Context, tx pgx.Tx, event string) error 
 	var now bool
 	err := tx.QueryRow(ctx, `
 		WITH e AS (SELECT EXISTS (SELECT FROM seats WHERE event_id = $1 AND status = 'available')
-				OR EXISTS (SELECT FROM areas WHERE event_id = $1 AND sold < capacity) AS sells),
+				OR EXISTS (SELECT FROM areas WHERE event_id = $1 AND free > 0) AS sells),
 			again AS (DELETE FROM sold_out USING e WHERE event_id = $1 AND sells),
 			out AS (INSERT INTO sold_out (event_id) SELECT $1 FROM e
 				WHERE NOT sells AND NOT EXISTS (SELECT FROM sold_out WHERE event_id = $1)
