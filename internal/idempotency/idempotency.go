@@ -19,7 +19,8 @@
 // A repeat that comes once the lease has run out is carried out. The dead call may
 // have had its effect, all of it or some. So each call of operators is one that may
 // be made twice: it says how something is to be and finds it so, or has a row or
-// a hold of its own under the same key and finds that. A process that was cut off
+// a hold of its own under the same key and finds that; or it makes something that
+// is listed and can be deleted, and is then there twice. A process that was cut off
 // from Postgres and lives may still be at it: the two are then at it together, as
 // two operators may be, and what the first would have kept is refused.
 //
