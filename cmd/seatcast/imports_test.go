@@ -38,6 +38,7 @@ var mayImport = []rule{
 	{"waitingroom/draw", nil, "whoever checks a draw reads this package and no other"},
 	{"internal/audit", []string{"web"}, "audit writes down calls; it knows nothing of what they mean"},
 	{"internal/idempotency", []string{"web"}, "idempotency remembers answers; it knows nothing of what they mean"},
+	{"internal/jobs", []string{"web"}, "jobs shows the queue; it knows nothing of what a job does"},
 	{"internal/pg", []string{"seatmap"}, "pg says what errors of Postgres mean; it knows nothing of who asked"},
 	{"internal/devstack", []string{"migrations"}, "devstack starts servers; it knows nothing of what runs on them but the schema"},
 	{"internal/browsertest", nil, "browsertest opens pages; it knows nothing of what is on them"},

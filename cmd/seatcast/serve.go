@@ -28,6 +28,7 @@ import (
 	"seatcast/hub"
 	"seatcast/internal/audit"
 	"seatcast/internal/idempotency"
+	"seatcast/internal/jobs"
 	"seatcast/seatmap/live"
 	"seatcast/web"
 )
@@ -266,6 +267,10 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 	if err != nil {
 		return fmt.Errorf("%sTICKET_KEY: %w", envPrefix, err)
 	}
+	queue, err := jobs.New(b.st.pool, b.log)
+	if err != nil {
+		return err
+	}
 	hooks, err := outgoing.New(outgoing.Options{Pool: b.st.pool, ServerKey: []byte(b.cfg.ServerKey), Log: b.log,
 		HTTP: b.cfg.WebhooksHTTP, Private: b.cfg.WebhooksPrivate, Keep: b.cfg.WebhooksKeep})
 	if err != nil {
@@ -282,10 +287,11 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 		door.Mount(v1)
 		door.MountAdmin(admin)
 		hooks.MountAdmin(admin)
+		queue.MountAdmin(admin)
 	}
 	if b.cfg.has("worker") {
-		b.reg.MustRegister(desk, hooks)
-		a.runners = append(a.runners, desk.Run, hooks.Run)
+		b.reg.MustRegister(desk, hooks, queue)
+		a.runners = append(a.runners, desk.Run, hooks.Run, queue.Run)
 	}
 	return nil
 }
