@@ -3,7 +3,10 @@ package checkout_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
+	"os"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
@@ -189,5 +192,55 @@ func TestThatAnEventIsSoldOutIsSaidWhileRedisIsAway(t *testing.T) {
 	h.pay(idOf(h.book("ann", 1)), "ann", sandbox.CardApprove)
 	if all := h.announced(); len(all) != 1 {
 		t.Errorf("told are %+v", all)
+	}
+}
+
+// members are the paths of all members of a JSON value, of a list those of any.
+func members(v any, at string, into map[string]bool) map[string]bool {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			into[at+"."+name] = true
+			members(member, at+"."+name, into)
+		}
+	case []any:
+		for _, one := range v {
+			members(one, at+"[]", into)
+		}
+	}
+	return into
+}
+
+func TestTheExamplesOfTheDocumentationAreWhatIsSent(t *testing.T) {
+	doc, err := os.ReadFile("../docs/webhooks.md")
+	must(t, err)
+	documented := map[string]map[string]bool{}
+	for _, block := range regexp.MustCompile("(?s)```json\n(.*?)```").FindAllStringSubmatch(string(doc), -1) {
+		var example map[string]any
+		must(t, json.Unmarshal([]byte(block[1]), &example))
+		documented[example["type"].(string)] = members(example, "", map[string]bool{})
+	}
+	h := setup(t)
+	h.listen()
+	ann, bob := h.hold("ann", []int{3}, 1), h.hold("bob", []int{3}, 0)
+	h.pay(ann, "ann", sandbox.CardApprove)
+	h.pay(bob, "bob", sandbox.CardApprove)
+	h.nearlySoldOut(3)
+	sent := map[string]map[string]bool{}
+	rows, err := h.pool.Query(t.Context(), `SELECT type, body FROM webhook_messages`)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var kind, text string
+		var body any
+		must(t, rows.Scan(&kind, &text))
+		must(t, json.Unmarshal([]byte(text), &body))
+		sent[kind] = members(body, "", map[string]bool{})
+	}
+	must(t, rows.Err())
+	for _, kind := range []string{"booking.sold", "booking.lost", "event.sold_out"} {
+		if !maps.Equal(sent[kind], documented[kind]) {
+			t.Errorf("of %s\n%v is sent, and\n%v documented", kind, slices.Sorted(maps.Keys(sent[kind])), slices.Sorted(maps.Keys(documented[kind])))
+		}
 	}
 }
