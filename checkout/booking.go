@@ -262,7 +262,7 @@ func (d *Desk) cancel(ctx context.Context, b *booking) error {
 		}
 		return err
 	}
-	d.giveBack(ctx, b)
+	d.mirrorNow(ctx, b)
 	return nil
 }
 

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -111,15 +113,22 @@ func (r basketRow) basket(event string) seatmap.Basket {
 // due is what Redis has not been told of an event, as it is now.
 type due struct {
 	Sold, Free, Closed []int
-	Left, Taken        map[string]int // by area; Taken to see whether it is still so afterwards
-	Bookings           []string       // sold
-	Bought, Changes    map[string]int // tickets by account; Changes to see whether it is still so afterwards
+	Left, Taken        map[string]int    // by area; Taken to see whether it is still so afterwards
+	Bookings           []string          // sold
+	Over               map[string]string // bookings that came to nothing, whose holds are given back: by id, their accounts
+	Bought, Changes    map[string]int    // tickets by account; Changes to see whether it is still so afterwards
 }
 
 // tellMost is how many seats are told at once, those sold first: a script keeps
 // every shopper of the event waiting, and the lock every other sale's mirror. A
 // channel that opens may be tens of thousands.
 const tellMost = 2000
+
+// releaseMost is how many holds are given back at once: each is a call.
+const releaseMost = 200
+
+// cameToNothing are the states of bookings whose holds nobody needs, in SQL.
+const cameToNothing = `('lost', 'released', 'expired')`
 
 func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 	err = tx.QueryRow(ctx, `
@@ -131,19 +140,23 @@ func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 			ARRAY(SELECT i FROM s WHERE status = 'unavailable' ORDER BY i),
 			(SELECT coalesce(jsonb_object_agg(area, free), '{}') FROM a),
 			(SELECT coalesce(jsonb_object_agg(area, sold), '{}') FROM a),
-			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due ORDER BY id),
+			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due AND state NOT IN `+cameToNothing+` ORDER BY id),
+			(SELECT coalesce(jsonb_object_agg(id, user_id), '{}') FROM
+				(SELECT id, user_id FROM bookings WHERE event_id = $1 AND mirror_due AND state IN `+cameToNothing+` ORDER BY id LIMIT $3) o),
 			(SELECT coalesce(jsonb_object_agg(user_id, (SELECT count(*) FROM tickets t
 				WHERE t.event_id = $1 AND t.user_id = u.user_id AND t.state = 'live')), '{}') FROM u),
-			(SELECT coalesce(jsonb_object_agg(user_id, changes), '{}') FROM u)`, event, tellMost).
-		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings, &d.Bought, &d.Changes)
+			(SELECT coalesce(jsonb_object_agg(user_id, changes), '{}') FROM u)`, event, tellMost, releaseMost).
+		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings, &d.Over, &d.Bought, &d.Changes)
 	return d, err
 }
 
 // full says that there may be more to tell.
-func (d *due) full() bool { return len(d.Sold)+len(d.Free)+len(d.Closed) == tellMost }
+func (d *due) full() bool {
+	return len(d.Sold)+len(d.Free)+len(d.Closed) == tellMost || len(d.Over) == releaseMost
+}
 
 func (d *due) nothing() bool {
-	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0
+	return len(d.Sold)+len(d.Free)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Over)+len(d.Bought) == 0
 }
 
 // tell brings Redis to what is due. Every mark is absolute, so telling twice
@@ -154,21 +167,35 @@ func (d *due) tell(ctx context.Context, holds Holds, event string) error {
 			return err
 		}
 	}
-	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) == 0 {
-		return nil
+	if len(d.Sold)+len(d.Closed)+len(d.Left)+len(d.Bookings)+len(d.Bought) > 0 {
+		m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left, Bought: d.Bought}
+		for _, id := range d.Bookings {
+			m.Baskets = append(m.Baskets, id[len(event)+1:])
+		}
+		if err := holds.Spend(ctx, event, m); err != nil {
+			return err
+		}
 	}
-	m := seatmap.Marks{Seats: d.Sold, Closed: d.Closed, Areas: d.Left, Bought: d.Bought}
-	for _, id := range d.Bookings {
-		m.Baskets = append(m.Baskets, id[len(event)+1:])
+	return d.release(ctx, holds, event)
+}
+
+// release gives back the holds of bookings that came to nothing, after all else:
+// a loser's may be all that keeps others from seats whose sale Redis has not been
+// told of yet.
+func (d *due) release(ctx context.Context, holds Holds, event string) error {
+	for id, user := range d.Over {
+		if err := holds.Release(ctx, event, id[len(event)+1:], user); err != nil && !gone(err) && !errors.Is(err, seatmap.ErrSold) {
+			return err
+		}
 	}
-	return holds.Spend(ctx, event, m)
+	return nil
 }
 
 // told clears the marks of rows that still are what was told, and returns how
-// many seats these are. A row that has moved on, or that somebody is moving just
+// many seats and ended bookings these are. A row that has moved on, or that somebody is moving just
 // now, stays due.
-func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (seats int64, err error) {
-	tag, err := tx.Exec(ctx, `
+func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (rows int64, err error) {
+	seats, err := tx.Exec(ctx, `
 		UPDATE seats SET mirror_due = false WHERE event_id = $1 AND i IN (
 			SELECT s.i FROM seats s JOIN (SELECT unnest($2::int[]) AS i, 'sold' AS status
 				UNION ALL SELECT unnest($3::int[]), 'available' UNION ALL SELECT unnest($4::int[]), 'unavailable') told
@@ -184,9 +211,10 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (seats int64, e
 	if err != nil {
 		return 0, err
 	}
-	_, err = tx.Exec(ctx, `
+	over, err := tx.Exec(ctx, `
 		UPDATE bookings SET mirror_due = false WHERE id IN (
-			SELECT id FROM bookings WHERE id = ANY($1) AND mirror_due ORDER BY id FOR UPDATE SKIP LOCKED)`, d.Bookings)
+			SELECT id FROM bookings WHERE mirror_due AND (id = ANY($1) AND state NOT IN `+cameToNothing+` OR id = ANY($2) AND state IN `+cameToNothing+`)
+			ORDER BY id FOR UPDATE SKIP LOCKED)`, d.Bookings, slices.Collect(maps.Keys(d.Over)))
 	if err != nil {
 		return 0, err
 	}
@@ -194,7 +222,7 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (seats int64, e
 		UPDATE buyers SET told = ($2::jsonb ->> user_id)::int WHERE event_id = $1 AND user_id IN (
 			SELECT user_id FROM buyers WHERE event_id = $1 AND changes <> told AND $2::jsonb ? user_id
 			ORDER BY user_id FOR UPDATE SKIP LOCKED)`, event, d.Changes)
-	return tag.RowsAffected(), err
+	return seats.RowsAffected() + over.RowsAffected(), err
 }
 
 // Mirror tells Redis of every change of the event it has not been told of.
@@ -228,11 +256,11 @@ func (d *Desk) mirrorSome(ctx context.Context, event string) (more bool, err err
 		if err := what.tell(ctx, d.holds, event); err != nil {
 			return err
 		}
-		seats, err := what.told(ctx, tx, event)
+		rows, err := what.told(ctx, tx, event)
 		if err != nil {
 			return err
 		}
-		more = what.full() && seats > 0
+		more = what.full() && rows > 0
 		return d.store.noteSoldOut(ctx, tx, event)
 	})
 	return more, err

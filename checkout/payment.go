@@ -275,19 +275,18 @@ func (d *Desk) settle(ctx context.Context, provider string, p Payment, n *Notice
 		return err
 	}
 	d.tell(ctx, provider, p, out)
-	if !out.mirror && !out.release {
-		return nil
-	}
-	// A loser's hold is given back only after the mirror: it may be all that
-	// keeps others from seats whose sale Redis has not been told of yet.
-	if err := d.Mirror(ctx, out.booking.Event); err != nil {
-		d.log.WarnContext(ctx, "mirror left to the workers", "event", out.booking.Event, "err", err)
-		return nil
-	}
-	if out.release {
-		d.giveBack(ctx, out.booking)
+	if out.mirror {
+		d.mirrorNow(ctx, out.booking)
 	}
 	return nil
+}
+
+// mirrorNow tells Redis of what has become of a booking, and gives back the hold
+// of one that came to nothing. What fails is left to the workers.
+func (d *Desk) mirrorNow(ctx context.Context, b *booking) {
+	if err := d.Mirror(ctx, b.Event); err != nil {
+		d.log.WarnContext(ctx, "mirror left to the workers", "event", b.Event, "booking", b.ID, "err", err)
+	}
 }
 
 // tell says what a person must know of a payment.
@@ -306,15 +305,6 @@ func (d *Desk) tell(ctx context.Context, provider string, p Payment, out outcome
 	if r := out.failed; r != nil {
 		log.ErrorContext(ctx, "a refund failed: begin another one, or give the money back by hand", "refund", r.ID, "booking", r.Booking,
 			"refunds", r.Money, "reason", r.Failure, "seatsGone", r.State == RefundSucceeded)
-	}
-}
-
-// giveBack releases the hold of a booking that is over. A hold that cannot be
-// reached ends by itself.
-func (d *Desk) giveBack(ctx context.Context, b *booking) {
-	err := d.holds.Release(ctx, b.Event, b.Token, b.User)
-	if err != nil && !gone(err) {
-		d.log.WarnContext(ctx, "hold left to lapse", "booking", b.ID, "err", err)
 	}
 }
 

@@ -183,7 +183,7 @@ func (d *Desk) expire(ctx context.Context, b *booking) error {
 		return nil
 	}
 	if err == nil {
-		d.giveBack(ctx, b)
+		d.mirrorNow(ctx, b)
 	}
 	return err
 }

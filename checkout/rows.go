@@ -129,10 +129,10 @@ func lockBooking(ctx context.Context, tx pgx.Tx, id string) (*booking, error) {
 }
 
 // moveBooking takes a booking along an arrow of its machine, or fails with a
-// TransitionError.
+// TransitionError. Where it came to nothing the mirror gives its hold back.
 func moveBooking(ctx context.Context, tx pgx.Tx, id string, to BookingState) error {
-	tag, err := tx.Exec(ctx, `UPDATE bookings SET state = $2, updated_at = now() WHERE id = $1 AND state = ANY($3)`,
-		id, to, bookingMoves[to])
+	tag, err := tx.Exec(ctx, `UPDATE bookings SET state = $2, mirror_due = mirror_due OR $2 IN `+cameToNothing+`, updated_at = now()
+		WHERE id = $1 AND state = ANY($3)`, id, to, bookingMoves[to])
 	if err != nil || tag.RowsAffected() == 1 {
 		return err
 	}

@@ -16,8 +16,7 @@ import (
 // the commit.
 type outcome struct {
 	booking  *booking // as it was before; nil when the notice had been handled
-	mirror   bool     // seats or areas changed hands
-	release  bool     // the booking is over and its hold with it
+	mirror   bool     // seats or areas changed hands, or a hold is given back
 	wrong    bool     // the money is not what was asked for
 	disputed bool     // a dispute about it stands otherwise than before
 	outside  bool     // money of it was given back without us
@@ -214,12 +213,11 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p 
 	if err != nil {
 		return err
 	}
+	out.mirror = true
 	switch {
 	case lost != nil:
-		out.release = true
 		err = s.lost(ctx, tx, b, a, p, lost)
 	default:
-		out.mirror = true
 		err = s.requireCapture(ctx, tx, a, p)
 	}
 	if err != nil {
@@ -274,8 +272,7 @@ func (s *Store) lose(ctx context.Context, tx pgx.Tx, b *booking, lost *LostError
 	if err := moveBooking(ctx, tx, b.ID, BookingLost); err != nil {
 		return err
 	}
-	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3::int[], '{}'), lost_areas = coalesce($4::text[], '{}'),
-		mirror_due = false WHERE id = $1`, // a basket that was sold and is not any more
+	_, err := tx.Exec(ctx, `UPDATE bookings SET reason = $2, lost_seats = coalesce($3::int[], '{}'), lost_areas = coalesce($4::text[], '{}') WHERE id = $1`,
 		b.ID, lost.Reason, lost.Seats, lost.Areas)
 	if err != nil {
 		return err
