@@ -214,8 +214,7 @@ func (s *store) test(ctx context.Context, id string) (delivery int64, err error)
 	return delivery, err
 }
 
-// again has deliveries sent anew: one, or the dead ones of a webhook written since
-// then. It returns how many. ErrNoDelivery, ErrDisabled.
+// again has a delivery sent anew, whatever became of it. ErrNoDelivery, ErrDisabled.
 func (s *store) again(ctx context.Context, delivery int64) error {
 	return s.within(ctx, fmt.Sprint("deliver again ", delivery), func(ctx context.Context, tx pgx.Tx) error {
 		var enabled bool
@@ -236,6 +235,8 @@ func (s *store) again(ctx context.Context, delivery int64) error {
 // mostAgain is how many deliveries are sent anew by one call.
 const mostAgain = 1000
 
+// allAgain has what is dead of a webhook and was written since then sent anew, the
+// oldest first, and returns how many that are. ErrNoWebhook, ErrDisabled.
 func (s *store) allAgain(ctx context.Context, id string, since time.Time) (n int, err error) {
 	err = s.within(ctx, "deliver again what is dead of "+id, func(ctx context.Context, tx pgx.Tx) error {
 		w, err := one(ctx, tx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1`, id)
@@ -251,7 +252,7 @@ func (s *store) allAgain(ctx context.Context, id string, since time.Time) (n int
 	return n, err
 }
 
-// requeue begins the tries of deliveries anew, of the oldest first.
+// requeue begins the tries of deliveries anew.
 func (s *store) requeue(ctx context.Context, tx pgx.Tx, which string, args ...any) (int, error) {
 	rows, err := tx.Query(ctx, fmt.Sprintf(`UPDATE webhook_deliveries SET state = 'pending', turn = turn + 1, tries = 0, due_at = now()
 		WHERE id IN (SELECT id FROM webhook_deliveries WHERE %s ORDER BY id LIMIT %d FOR UPDATE) RETURNING id, turn`, which, mostAgain), args...)
