@@ -93,6 +93,8 @@ func refused(err error) error {
 		return &web.Problem{Status: http.StatusConflict, Code: "chart_in_use",
 			Detail: "the chart would take seats or places from those who have them; nothing was published",
 			Extra:  map[string]any{"seats": append([]SeatInUse{}, used.Seats...), "areas": append([]AreaInUse{}, used.Areas...)}}
+	case errors.Is(err, ErrCancelled):
+		return &web.Problem{Status: http.StatusConflict, Code: "event_cancelled", Detail: "the event is cancelled; nothing was published"}
 	case errors.Is(err, ErrOvertaken):
 		return &web.Problem{Status: http.StatusConflict, Code: "chart_overtaken", RetryAfter: time.Second,
 			Detail: "another chart was published or seats were put on sale meanwhile; nothing was published: look again"}

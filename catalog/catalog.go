@@ -39,10 +39,12 @@ const (
 // opening time on.
 type State string
 
-// The two states. An event begins closed.
+// The states. An event begins closed. From cancelled no way leads back; checkout
+// leads there, since it is more than a switch.
 const (
-	Closed State = "closed"
-	Open   State = "open"
+	Closed    State = "closed"
+	Open      State = "open"
+	Cancelled State = "cancelled"
 )
 
 // Event is one date at one venue.
@@ -103,6 +105,7 @@ var DefaultTerms = seatmap.Terms{
 var (
 	ErrNoChart     = errors.New("catalog: no such chart")
 	ErrEventExists = errors.New("catalog: an event of that id exists") // nothing was created
+	ErrCancelled   = errors.New("catalog: the event is cancelled")     // nothing changed
 )
 
 var eventID = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)

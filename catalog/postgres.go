@@ -186,17 +186,21 @@ func insertEvent(ctx context.Context, tx pgx.Tx, n *NewEvent) error {
 }
 
 // SetState opens or closes an event. It returns seatmap.ErrNoEvent when there
-// is none. Other processes see it within a second.
+// is none, and ErrCancelled when it will not take place. Other processes see it
+// within a second.
 func (s *Store) SetState(ctx context.Context, event string, state State) error {
 	if state != Open && state != Closed {
 		return fmt.Errorf("catalog: %q is neither %s nor %s", state, Open, Closed)
 	}
-	tag, err := s.db.Exec(ctx, `UPDATE events SET state = $2 WHERE id = $1`, event, state)
+	tag, err := s.db.Exec(ctx, `UPDATE events SET state = $2 WHERE id = $1 AND state <> 'cancelled'`, event, state)
 	if err != nil {
 		return fmt.Errorf("set event %s %s: %w", event, state, translate(err))
 	}
 	if tag.RowsAffected() == 0 {
-		return fmt.Errorf("event %q: %w", event, seatmap.ErrNoEvent)
+		if _, err := s.Get(ctx, event); err != nil {
+			return err
+		}
+		return fmt.Errorf("event %q: %w", event, ErrCancelled)
 	}
 	s.changed(event)
 	return nil

@@ -101,11 +101,15 @@ func (s *Store) readInForce(ctx context.Context, d *draft) error {
 	if !validID(d.Event) {
 		return seatmap.ErrNoEvent
 	}
+	var cancelled bool
 	err := s.db.QueryRow(ctx, `
-		SELECT chart_version, chart_sha, (SELECT coalesce(jsonb_object_agg(category, amount), '{}') FROM prices WHERE event_id = e.id)
-		FROM events e WHERE id = $1`, d.Event).Scan(&d.version, &d.inForce, &d.had)
+		SELECT chart_version, chart_sha, (SELECT coalesce(jsonb_object_agg(category, amount), '{}') FROM prices WHERE event_id = e.id), state = 'cancelled'
+		FROM events e WHERE id = $1`, d.Event).Scan(&d.version, &d.inForce, &d.had, &cancelled)
 	if err != nil {
 		return translate(err)
+	}
+	if cancelled {
+		return ErrCancelled
 	}
 	d.sold, err = s.charts.get(ctx, d.inForce)
 	if err == nil && d.sold == nil {

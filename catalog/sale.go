@@ -92,20 +92,21 @@ func keepFor(state State, opensIn time.Duration) time.Duration {
 
 func (e *Event) sale(c *chart) *seatmap.Sale {
 	return &seatmap.Sale{
-		Event:    e.ID,
-		Chart:    c.chart,
-		Index:    c.index,
-		ChartSHA: e.ChartSHA,
-		Hot:      e.Mode == Hot,
-		Guarded:  e.Guarded,
-		Orphans:  e.Orphans,
-		Open:     e.OnSale,
-		NoHolds:  e.NoHolds,
-		Opens:    e.Opens,
-		Currency: e.Currency,
-		Prices:   e.Prices,
-		Fees:     e.Fees,
-		Terms:    e.Terms,
+		Event:     e.ID,
+		Chart:     c.chart,
+		Index:     c.index,
+		ChartSHA:  e.ChartSHA,
+		Hot:       e.Mode == Hot,
+		Guarded:   e.Guarded,
+		Orphans:   e.Orphans,
+		Open:      e.OnSale,
+		Cancelled: e.State == Cancelled,
+		NoHolds:   e.NoHolds,
+		Opens:     e.Opens,
+		Currency:  e.Currency,
+		Prices:    e.Prices,
+		Fees:      e.Fees,
+		Terms:     e.Terms,
 	}
 }
 

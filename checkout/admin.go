@@ -32,6 +32,9 @@ func (d *Desk) MountAdmin(g *echo.Group) {
 	g.DELETE("/events/:event/channels/:channel", d.deleteChannel)
 	g.POST("/events/:event/channels/:channel/open", d.postChannelOpen)
 	g.POST("/events/:event/channels/:channel/close", d.postChannelClose)
+	g.POST("/events/:event/cancel", d.postCancel)
+	g.PATCH("/events/:event/cancel", d.patchCancel)
+	g.GET("/events/:event/cancel", d.getCancel)
 	g.GET("/bookings/:booking", d.getOfficeBooking)
 	g.POST("/bookings/:booking/refund", d.postRefund)
 }

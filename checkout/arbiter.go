@@ -64,22 +64,25 @@ func (s *Store) sell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p P
 
 // withinLimit counts the account's live tickets under a lock of its own, so
 // that two bookings of one account cannot both be the last allowed. What the
-// box office holds for an account may be more.
+// box office holds for an account may be more. Of an event that is cancelled
+// none is allowed; a sale that does not see that yet is refunded as the others.
 func withinLimit(ctx context.Context, tx pgx.Tx, b *booking) error {
 	if err := countAnew(ctx, tx, b); err != nil {
 		return err
 	}
-	if b.Operator != "" {
-		return nil
-	}
-	var ok bool
+	var cancelled, ok bool
 	err := tx.QueryRow(ctx, `
-		SELECT (SELECT count(*) FROM tickets WHERE event_id = $1 AND user_id = $2 AND state = 'live') + $3
-			<= (SELECT seats_per_user FROM events WHERE id = $1)`, b.Event, b.User, b.places()).Scan(&ok)
-	if err == nil && !ok {
-		err = &LostError{Reason: ReasonAccountLimit}
+		SELECT state = 'cancelled', (SELECT count(*) FROM tickets WHERE event_id = $1 AND user_id = $2 AND state = 'live') + $3 <= seats_per_user
+		FROM events WHERE id = $1`, b.Event, b.User, b.places()).Scan(&cancelled, &ok)
+	switch {
+	case err != nil:
+		return err
+	case cancelled:
+		return &LostError{Reason: ReasonCancelled}
+	case !ok && b.Operator == "":
+		return &LostError{Reason: ReasonAccountLimit}
 	}
-	return err
+	return nil
 }
 
 // countAnew locks the account of a booking, and has Redis told how many tickets
@@ -217,12 +220,7 @@ func (s *Store) unsell(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, t
 	if err := countAnew(ctx, tx, b); err != nil { // before the seats, as sell does
 		return err
 	}
-	if _, err := lockSeats(ctx, tx, b); err != nil {
-		return err
-	}
-	_, err := tx.Exec(ctx, `UPDATE seats SET status = `+rests+`, booking_id = NULL, mirror_due = true
-		WHERE event_id = $1 AND i = ANY($2) AND status = 'sold' AND booking_id = $3`, b.Event, b.Seats, b.ID)
-	if err != nil {
+	if err := returnSeats(ctx, tx, &refund{Event: b.Event, Booking: b.ID, Seats: SeatsOnSale}, b.Seats); err != nil {
 		return err
 	}
 	for _, area := range slices.Sorted(maps.Keys(b.Areas)) {

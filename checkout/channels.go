@@ -197,7 +197,8 @@ type dueChannel struct{ event, name string }
 func (s *Store) dueChannels(ctx context.Context) ([]dueChannel, error) {
 	ctx, cancel := patient(ctx)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, `SELECT event_id, name FROM channels WHERE NOT open AND opens_at <= clock_timestamp() ORDER BY opens_at LIMIT 100`)
+	rows, err := s.pool.Query(ctx, `SELECT event_id, name FROM channels
+		WHERE NOT open AND opens_at <= clock_timestamp() AND event_id NOT IN (SELECT event_id FROM cancellations) ORDER BY opens_at LIMIT 100`)
 	if err != nil {
 		return nil, pg.Said("look for channels to open", err)
 	}

@@ -54,8 +54,11 @@
 // has set: the two must agree to seconds. Locks are taken in one order everywhere: event
 // (advisory; mirror and Truth only, which take no booking), the event's mode
 // (advisory), account (advisory; of a booking without a hold), booking, buyer, card,
-// seats ascending, areas by name, tickets. Who closes seats of an event without holds takes
+// the event's row (shared, by what changes why its seats are for sale; a cancellation begins with it), seats ascending, areas by name, tickets. Who closes seats of an event without holds takes
 // its mode's lock after them, shared: nobody who has that lock wants seats.
+//
+// An event that is cancelled sells nothing more, whoever has paid; workers close
+// its seats and refund what is sold, at a pace that Postgres keeps (cancellation.go).
 //
 // checkout does not know how seats are held (Holds), who sees a sale, or how a
 // provider moves money (Provider).
@@ -138,6 +141,7 @@ const (
 	ReasonCardLimit      = "card_limit"      // the card has paid for as many tickets as it may
 	ReasonCaptureRefused = "capture_refused" // the money was promised and then not given
 	ReasonWrongAmount    = "wrong_amount"    // other money was taken than was asked for; it goes back
+	ReasonCancelled      = "event_cancelled" // the event will not take place
 )
 
 // TransitionError is an arrow that does not exist. Nothing changed.

@@ -205,6 +205,7 @@ var lostDetails = map[string]string{
 	ReasonAccountLimit:   "with this booking the account would have more tickets than one may buy",
 	ReasonCardLimit:      "with this booking the card would have paid for more tickets than one may; pay with another card",
 	ReasonWrongAmount:    "other money was taken than the booking costs, and it goes back; the seats are on sale again",
+	ReasonCancelled:      "the event is cancelled",
 	ReasonCaptureRefused: "the bank promised the money and then refused it; the seats are on sale again",
 }
 
@@ -219,6 +220,7 @@ var problems = []struct {
 	{seatmap.ErrSold, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}}, // before ErrHoldExpired, which it also is
 	{seatmap.ErrHoldExpired, &web.Problem{Status: http.StatusConflict, Code: "hold_expired", Detail: "the hold has ended or was given back; begin a new booking"}},
 	{ErrFinal, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}},
+	{ErrCancelled, &web.Problem{Status: http.StatusConflict, Code: "event_cancelled", Detail: "the event is cancelled, and from there no way leads back"}},
 	{ErrInProgress, &web.Problem{Status: http.StatusConflict, Code: "payment_in_progress", Detail: "a payment of this booking is under way; wait for its verdict", RetryAfter: 2 * time.Second}},
 	{ErrSwapped, &web.Problem{Status: http.StatusConflict, Code: "booking_changed", Detail: "its seats were swapped while the payment began: nothing is charged. GET the booking, and pay it with a new Idempotency-Key"}},
 	{ErrReused, &web.Problem{Status: http.StatusUnprocessableEntity, Code: "idempotency_key_reused", Detail: "this Idempotency-Key was used for another payment of the booking"}},

@@ -114,14 +114,18 @@ var (
 
 var _ prometheus.Collector = (*Desk)(nil)
 
-// Describe and Collect make a Desk a collector of what its inspections find.
+// Describe and Collect make a Desk a collector of what its inspections find, and
+// of refunds.
 func (d *Desk) Describe(to chan<- *prometheus.Desc) {
+	to <- refundsBy
+	to <- refundsOldest
 	to <- violations
 	to <- violationsAt
 }
 
 // Collect sends the metrics as they are.
 func (d *Desk) Collect(to chan<- prometheus.Metric) {
+	d.collectRefunds(to)
 	f := &d.found
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,7 @@ const finishWithin = 15 * time.Second
 // an attempt before answers that one.
 //
 // ErrNoBooking, seatmap.ErrNotYours, seatmap.ErrHoldExpired, ErrFinal,
-// ErrInProgress, ErrReused, ErrSwapped, *LostError, and seatmap.ErrUnavailable, after which
+// ErrInProgress, ErrReused, ErrSwapped, ErrCancelled, *LostError, and seatmap.ErrUnavailable, after which
 // nothing has begun and the hold stays.
 func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	event, token, ok := seatmap.ParseBookingID(r.Booking)
@@ -36,6 +36,9 @@ func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
 	sale, err := d.sales.Sale(ctx, event)
 	if err != nil {
 		return nil, err
+	}
+	if sale.Cancelled {
+		return nil, ErrCancelled
 	}
 	basket, err := d.holds.Extend(ctx, event, token, r.User, sale.Terms.Pay, sale.Terms.Grace)
 	if errors.Is(err, seatmap.ErrHoldExpired) {

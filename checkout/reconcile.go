@@ -20,6 +20,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	g.Go(func() error { return d.repeat(ctx, "extend", d.keepAllAlive) })
 	g.Go(func() error { return d.repeat(ctx, "sweep", d.sweep) })
 	g.Go(func() error { return d.repeat(ctx, "channels", d.openChannels) })
+	g.Go(func() error { return d.repeat(ctx, "cancellations", d.cancelAll) })
 	return g.Wait()
 }
 
@@ -168,11 +169,11 @@ func endOfHold(err error) bool {
 }
 
 // expire ends a booking whose deadline is behind, unless its owner has
-// extended the hold meanwhile. When it came to be sold instead, it is sold.
+// extended the hold meanwhile and may have. When it came to be sold instead, it is sold.
 func (d *Desk) expire(ctx context.Context, b *booking) error {
 	basket, err := d.holds.Basket(ctx, b.Event, b.Token)
 	switch {
-	case err == nil && basket.State == seatmap.BasketHeld && basket.Until.After(b.Deadline):
+	case err == nil && basket.State == seatmap.BasketHeld && basket.Until.After(b.Deadline) && b.Deadline.Before(b.Cap):
 		return d.store.extended(ctx, b.ID, basket.Until)
 	case err != nil && !gone(err):
 		return err

@@ -7,11 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"golang.org/x/sync/errgroup"
 
 	"seatcast/checkout"
@@ -425,4 +429,30 @@ func TestARefundThatSomebodyOvertakesAtTheProviderEndsInOneRefund(t *testing.T) 
 	if a := h.office(id); !slices.Equal(ticketStatuses(a.Tickets), []string{"refunded", "refunded"}) || a.Refunded.Amount != 2000 {
 		t.Errorf("%+v", a)
 	}
+}
+
+func TestRefundsAreCountedByStateAndTheOldestPendingHasAnAge(t *testing.T) {
+	h := setup(t)
+	reg := prometheus.NewPedanticRegistry()
+	reg.MustRegister(h.desk)
+	shows := func(lines ...string) {
+		t.Helper()
+		answer := httptest.NewRecorder()
+		promhttp.HandlerFor(reg, promhttp.HandlerOpts{}).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+		for _, line := range lines {
+			if text := answer.Body.String(); !strings.Contains(text, line) {
+				t.Errorf("no %s in\n%s", line, text)
+			}
+		}
+	}
+	stop := h.run(h.desk.Run)
+	id, _ := h.sells("ada", sandbox.CardApprove, []int{1}, 0)
+	shows(`checkout_refunds{state="pending"} 0`, "checkout_refund_oldest_pending_seconds 0\n")
+	stop()
+	h.refund(id, back(checkout.SeatsOnSale))
+	h.exec(`UPDATE refunds SET created_at = now() - interval '90 seconds'`)
+	shows(`checkout_refunds{state="pending"} 1`, "checkout_refund_oldest_pending_seconds 90.")
+	h.run(h.desk.Run)
+	h.becomes(id, "refunded")
+	shows(`checkout_refunds{state="succeeded"} 1`, `checkout_refunds{state="failed"} 0`, "checkout_refund_oldest_pending_seconds 0\n")
 }

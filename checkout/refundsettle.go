@@ -2,6 +2,7 @@ package checkout
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
@@ -135,6 +136,9 @@ func placesOf(ctx context.Context, tx pgx.Tx, tickets []string) (seats []int, ar
 // returnSeats makes sold seats what the refund says: what their reasons say, or
 // killed, with its own. Nobody gets a seat of an event that is cancelled.
 func returnSeats(ctx context.Context, tx pgx.Tx, r *refund, seats []int) error {
+	if err := notCancelled(ctx, tx, r.Event); err != nil && !errors.Is(err, ErrCancelled) {
+		return err
+	}
 	if _, err := tx.Exec(ctx, `SELECT FROM seats WHERE event_id = $1 AND i = ANY($2) ORDER BY i FOR UPDATE`, r.Event, seats); err != nil {
 		return err
 	}

@@ -122,12 +122,16 @@ func (d *Desk) overridden(ctx context.Context, event string, closing []int) []st
 	return bookingsOf(event, holding)
 }
 
-// alterRows is alter's transaction; before is asked before seats close.
+// alterRows is alter's transaction; before is asked before seats close. The seats
+// of a cancelled event stay as they are: ErrCancelled.
 func (d *Desk) alterRows(ctx context.Context, event string, c change, before func(context.Context, pgx.Tx, []int) error, a *Altered) error {
 	ctx, cancel := context.WithTimeout(ctx, alterWithin)
 	defer cancel()
 	return pgx.BeginFunc(ctx, d.store.pool, func(tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, alterBounds); err != nil {
+			return err
+		}
+		if err := notCancelled(ctx, tx, event); err != nil {
 			return err
 		}
 		seats, to, err := c.plan(ctx, tx)

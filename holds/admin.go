@@ -32,6 +32,9 @@ func (o *Office) enter(c echo.Context) (operator, key string, sale *seatmap.Sale
 	if sale, err = o.api.sale(c, c.Param("event"), "unknown_event"); err != nil {
 		return "", "", nil, err
 	}
+	if sale.Cancelled {
+		return "", "", nil, notOpen(sale)
+	}
 	if sale.NoHolds {
 		return "", "", nil, problem(sale, fmt.Errorf("no seat of %s is held: %w", sale.Event, seatmap.ErrUnavailable))
 	}

@@ -127,6 +127,9 @@ func (a *API) before(ctx context.Context, sale *seatmap.Sale, user, key string) 
 }
 
 func notOpen(sale *seatmap.Sale) error {
+	if sale.Cancelled {
+		return &web.Problem{Status: http.StatusConflict, Code: "event_cancelled", Detail: "the event is cancelled"}
+	}
 	return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open",
 		Detail: "bookings are not taken at the moment; the sale opens, or has opened, at " + sale.Opens.UTC().Format(time.RFC3339)}
 }

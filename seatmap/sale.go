@@ -12,20 +12,21 @@ import (
 // Sale is an event as the parts that sell it see it: which chart, which
 // prices, on what terms. It is read-only and shared between goroutines.
 type Sale struct {
-	Event    string // id: lower-case letters, digits and dashes, no dot
-	Chart    *Chart
-	Index    *Index // of Chart
-	ChartSHA string
-	Hot      bool             // its map is pushed; otherwise it is polled
-	Guarded  bool             // its map is shown only to who has a session or a ticket
-	Orphans  OrphanRule       // empty allows them
-	Open     bool             // bookings are taken now
-	NoHolds  bool             // Redis answers nobody: bookings are taken without holds, and race at the arbiter
-	Opens    time.Time        // when it opens, or opened
-	Currency string           // ISO 4217
-	Prices   map[string]int64 // category → minor units
-	Fees     []Fee            // beside the prices
-	Terms    Terms
+	Event     string // id: lower-case letters, digits and dashes, no dot
+	Chart     *Chart
+	Index     *Index // of Chart
+	ChartSHA  string
+	Hot       bool             // its map is pushed; otherwise it is polled
+	Guarded   bool             // its map is shown only to who has a session or a ticket
+	Orphans   OrphanRule       // empty allows them
+	Open      bool             // bookings are taken now
+	Cancelled bool             // the event will not take place
+	NoHolds   bool             // Redis answers nobody: bookings are taken without holds, and race at the arbiter
+	Opens     time.Time        // when it opens, or opened
+	Currency  string           // ISO 4217
+	Prices    map[string]int64 // category → minor units
+	Fees      []Fee            // beside the prices
+	Terms     Terms
 }
 
 // OrphanRule is what an event says of a choice by hand that leaves an orphan,

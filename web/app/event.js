@@ -12,7 +12,7 @@ import { Panel } from './panel.js';
 import { announce, note } from './say.js';
 import { Session } from './session.js';
 import { State } from './state.js';
-import { money, remaining, sentence, UNHELD, when } from './words.js';
+import { CANCELLED, money, remaining, sentence, UNHELD, when } from './words.js';
 
 const MODES = {
   connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
@@ -238,6 +238,10 @@ function opening(event, panel) {
   if (event.open) return;
   const banner = $('banner');
   banner.hidden = false;
+  if (event.state === 'cancelled') {
+    banner.textContent = CANCELLED;
+    return;
+  }
   const ask = async (pause) => {
     const fresh = await api.get(`/v1/events/${encodeURIComponent(event.id)}`).catch(() => event);
     Object.assign(event, { open: fresh.open, opensAt: fresh.opensAt });

@@ -9,6 +9,7 @@ import { sentence, when } from './words.js';
 const api = new Api(new Clock(), new Session());
 
 function state(event) {
+  if (event.state === 'cancelled') return 'Cancelled';
   if (event.open) return 'On sale';
   return Date.parse(event.opensAt) > Date.now() ? `On sale ${when(event.opensAt, event.zone)}` : 'Not on sale';
 }

@@ -147,7 +147,7 @@ export class Panel {
       h('button', { 'data-key': 'hold', class: 'primary', disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
         cart.busy ? `${verb.busy}…` : all ? `${verb.does} ${n}` : `${verb.does} ${n} of ${cart.size}`),
       this.#button('Clear', 'clear', () => cart.clear(), 'plain')));
-    if (!this.#event.open) parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
+    if (!this.#event.open && this.#event.state !== 'cancelled') parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
     return parts;
   }
 

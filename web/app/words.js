@@ -67,6 +67,7 @@ const sentences = {
   token_invalid: 'Your sign-in is no longer valid. Sign in again.',
   token_expired: 'You have been signed out. Sign in again; nothing you chose is lost.',
   sale_not_open: 'The sale is not open yet.',
+  event_cancelled: 'This event is cancelled.',
   not_your_booking: 'This order belongs to another account.',
   unknown_event: 'There is no such event.',
   unknown_booking: 'This order is over. Choose your seats again.',
@@ -116,10 +117,14 @@ export const codes = Object.keys(sentences);
 /** UNHELD is what an order means while seats cannot be held. */
 export const UNHELD = 'Seats cannot be held right now. They are yours when you have paid: whoever pays first has them, and nobody else is charged.';
 
+/** CANCELLED is what the page of an event says that will not take place. */
+export const CANCELLED = 'This event is cancelled. No more tickets are sold; what becomes of yours, your order says.';
+
 /** losses say why an order was lost where it was not for somebody else's; nothing is charged. */
 const losses = {
   area_full: 'There are not that many places left in this area. You have not been charged.',
   account_limit: 'With the tickets you have, that is more than one account may buy. You have not been charged.',
+  event_cancelled: 'This event is cancelled. You have not been charged.',
   card_limit: 'This card would have paid for more tickets than one card may. You have not been charged; another card will do, if the seats are still there.',
   capture_refused: 'Your bank took its approval back. You have not been charged, and the seats are free again.',
   wrong_amount: 'Your bank took another amount than was asked for. It goes back to you, and the seats are free again.',
