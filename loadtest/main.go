@@ -4,6 +4,7 @@
 //
 //	go run ./loadtest fanout --conns 10000 --transport sse --against raw,nchan
 //	go run ./loadtest contention --buyers 500 --hot 200 --seats 20000
+//	go run ./loadtest onsale --users 5000 --fail 20%
 //
 // docs/benchmarks.md tells how to read what it prints.
 package main
@@ -29,6 +30,8 @@ type commands struct {
 	Fanout fanoutCmd `cmd:"" help:"How much it costs to tell a change to everybody, beside other servers."`
 
 	Contention contentionCmd `cmd:"" help:"How much it costs to refuse a seat that is gone, beside the usual attempts."`
+
+	Onsale onsaleCmd `cmd:"" help:"Sell out to thousands of shoppers whose payments fail in every way, and see whether it adds up."`
 
 	Front   frontCmd   `cmd:"" hidden:""`
 	NATS    natsCmd    `cmd:"" name:"nats" hidden:""`
@@ -84,7 +87,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // about is the command whose help says more.
 func about(command string) string {
-	if command == "contention" {
+	if command == "contention" || command == "onsale" {
 		return command
 	}
 	return "fanout"

@@ -68,6 +68,51 @@ func TestFlagsThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
+func TestFlagsOfAnOnsaleThatMakeNoSenseAreRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--users 0":      "use 1 to",
+		"--fail 80%":     "a share",
+		"--seats 100000": "use 1 to",
+		"--at-once 0":    "use 1 to",
+		"--for=-3s":      "a time is needed",
+		"--kill 1ms":     "a second at least",
+		"--nonsense":     "see loadtest onsale --help",
+	} {
+		err := run(context.Background(), append([]string{"onsale"}, strings.Fields(args)...), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; it should say %q", args, err, want)
+		}
+	}
+}
+
+func TestASaleWithFailingPaymentsAndAKilledNodeAddsUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts everything")
+	}
+	file := filepath.Join(t.TempDir(), "sale.json")
+	var out strings.Builder
+	err := run(context.Background(), strings.Fields("onsale --users 300 --fail 30% --at-once 100 --kill 5s --json "+file), &out, io.Discard)
+	if err != nil && strings.Contains(err.Error(), "not installed") {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	text, err := os.ReadFile(file)
+	var r struct {
+		Verdict        string
+		Contradictions []string
+		Sold, Kills    int
+		Cards          map[string]int
+	}
+	if err = errors.Join(err, json.Unmarshal(text, &r)); err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != "green" || len(r.Contradictions) > 0 || r.Sold < 100 || r.Kills == 0 || len(r.Cards) < 10 {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestHelpHidesWhatOnlyMeasurementsCall(t *testing.T) {
 	var out strings.Builder
 	if err := run(context.Background(), nil, &out, io.Discard); err != nil {

@@ -61,6 +61,7 @@ type Options struct {
 	Down         time.Duration // how long nothing is answered about a payment with CardDown; 10 s
 	Refund       time.Duration // what a refund of CardRefundSlow and CardRefundReturned takes; 5 s
 	Every        time.Duration // how often Run looks for what is due; 200 ms
+	Within       time.Duration // none of these is longer; 0: as they are
 }
 
 // Sandbox is a checkout.Provider.
@@ -83,6 +84,9 @@ func New(o Options) *Sandbox {
 	} {
 		if *at <= 0 {
 			*at = otherwise
+		}
+		if o.Within > 0 {
+			*at = min(*at, o.Within)
 		}
 	}
 	s := &Sandbox{books: o.Books, url: o.URL, secret: []byte(o.Secret), log: o.Log, o: o}

@@ -44,6 +44,8 @@ type Config struct {
 	SandboxSecret     string `env:"SANDBOX_SECRET" secret:"yes" help:"what the sandbox signs its webhooks with, at least 16 characters (required with SEATCAST_SANDBOX)"`
 	SandboxWebhookURL string `env:"SANDBOX_WEBHOOK_URL" secret:"url" help:"where the sandbox sends them: an api node, such as http://10.0.0.5:8080 (default: this process, when it is one)"`
 
+	SandboxWithin time.Duration `env:"SANDBOX_WITHIN" envDefault:"0s" help:"nothing the sandbox's cards do takes longer, for trials of a sale with short holds; 0s: as long as each is said to take"`
+
 	StripeSecretKey      string   `env:"STRIPE_SECRET_KEY" secret:"yes" help:"take payments through Stripe: its secret key, sk_… or a restricted one, rk_…; Stripe then takes every new payment, and the sandbox finishes its own"`
 	StripeWebhookSecrets []string `env:"STRIPE_WEBHOOK_SECRETS" secret:"yes" help:"what Stripe signs its webhooks with, whsec_…; two while one is replaced (required with SEATCAST_STRIPE_SECRET_KEY)"`
 	StripePublishableKey string   `env:"STRIPE_PUBLISHABLE_KEY" help:"pk_…: the page asks for cards with Stripe's own element, and may load its script"`
@@ -171,6 +173,8 @@ func (c Config) checkPayments(fs *faults) {
 	switch {
 	case !c.Sandbox && c.StripeSecretKey == "" && (c.has("api") || c.has("worker")):
 		fs.add("SANDBOX", "must be true, or %sSTRIPE_SECRET_KEY set: nothing takes payments (a process with the hub role alone needs none)", envPrefix)
+	case c.SandboxWithin < 0:
+		fs.add("SANDBOX_WITHIN", "must not be negative")
 	case c.Sandbox && len(c.SandboxSecret) < 16:
 		fs.add("SANDBOX_SECRET", "needs at least 16 characters")
 	}

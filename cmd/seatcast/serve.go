@@ -315,7 +315,7 @@ func (b *builder) providers(a *app, v1 *echo.Group) (all []checkout.Provider, er
 		all = append(all, s)
 	}
 	if b.cfg.Sandbox {
-		s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(b.st.pool), URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Log: b.log})
+		s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(b.st.pool), URL: b.webhookURL(), Secret: b.cfg.SandboxSecret, Within: b.cfg.SandboxWithin, Log: b.log})
 		if len(all) > 0 {
 			b.log.Info("the sandbox takes no new payments: it finishes those it has")
 		} else {

@@ -43,6 +43,8 @@ type HouseOptions struct {
 
 	Chart    *seatmap.Chart // nil: a stadium of 60,000 seats
 	Hold     time.Duration  // how long a hold really lasts; 0: longer than any run, since its end is no change of a plan
+	Pay      time.Duration  // how long a payment may take; 0: the product's default
+	Cap      time.Duration  // when a hold ends whatever is extended; 0: with the hold
 	Durable  bool           // Postgres confirms only what is on disk
 	StoresOn proc.Cores     // where the stores run; nil: where we do
 	RedisTCP bool           // Redis is asked by TCP, as on a machine of its own, and not by a unix socket
@@ -59,11 +61,19 @@ func (h *House) event(chart string, hold time.Duration) []string {
 	for _, c := range h.Chart.Categories {
 		prices = append(prices, c.Name+"=1000")
 	}
-	return []string{"event", "create", "--id", Event, "--name", "Load test", "--venue", h.Chart.Name, "--zone", "UTC", "--chart", chart,
+	limit := hold
+	if h.o.Cap > 0 {
+		limit = h.o.Cap
+	}
+	more := []string{}
+	if h.o.Pay > 0 {
+		more = append(more, "--pay", h.o.Pay.String())
+	}
+	return append([]string{"event", "create", "--id", Event, "--name", "Load test", "--venue", h.Chart.Name, "--zone", "UTC", "--chart", chart,
 		"--starts", "2099-01-01T20:00", "--opens", "2020-01-01T10:00", "--currency", "EUR", "--prices", strings.Join(prices, ","),
-		"--mode", "hot", "--orphans", "allow", "--hold", hold.String(), "--cap", hold.String(),
+		"--mode", "hot", "--orphans", "allow", "--hold", hold.String(), "--cap", limit.String(),
 		"--seats-per-booking", "1000", "--seats-per-user", "60000",
-		"--holds-per-user", "60000", "--holds-per-hour", "2000000000"}
+		"--holds-per-user", "60000", "--holds-per-hour", "2000000000"}, more...)
 }
 
 // openHouse starts the stores, puts the event on sale and starts the api node.
@@ -171,6 +181,7 @@ func (h *House) sell(ctx context.Context) error {
 	return err
 }
 
+// command returns what it prints, also when it fails.
 func (h *House) command(ctx context.Context, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, h.program, args...)
 	cmd.Env = append(os.Environ(), h.env...)
@@ -178,7 +189,7 @@ func (h *House) command(ctx context.Context, args ...string) (string, error) {
 	cmd.Stderr = &wrong
 	out, err := cmd.Output()
 	if err != nil {
-		return "", fmt.Errorf("seatcast %s: %w\n%s", strings.Join(args[:1], " "), err, wrong.String())
+		return strings.TrimSpace(string(out)), fmt.Errorf("seatcast %s: %w\n%s", strings.Join(args[:1], " "), err, wrong.String())
 	}
 	return strings.TrimSpace(string(out)), nil
 }

@@ -112,6 +112,51 @@ func (h *House) StartAPI(ctx context.Context, dir string, on proc.Cores) (*API, 
 	return &API{house: h, node: n}, nil
 }
 
+// everything is what one node alone needs to do.
+const everything = "api,hub,worker"
+
+// StartWhole starts a node that has every role; name tells several apart. It
+// returns when it is ready.
+func (h *House) StartWhole(ctx context.Context, name, dir string, more ...string) (*API, error) {
+	n, err := h.serve(ctx, name, everything, dir, nil, more...)
+	if err != nil {
+		return nil, err
+	}
+	return &API{house: h, node: n}, nil
+}
+
+// Check is what seatcast check says of the house, as JSON.
+func (h *House) Check(ctx context.Context) ([]byte, error) {
+	out, err := h.command(ctx, "check", "--json", "--event", Event, "--postgres", h.pg.URL("seatcast"), "--redis", h.RedisURL())
+	if out != "" { // it has looked, whatever it found
+		return []byte(out), nil
+	}
+	return nil, err
+}
+
+// UnderWay is how much of the event's business is not done yet: bookings and
+// payments that are open, and what Redis has not been told.
+func (h *House) UnderWay(ctx context.Context) (n int, err error) {
+	err = h.query(ctx, `SELECT (SELECT count(*) FROM bookings WHERE state IN ('held', 'paying') OR mirror_due)
+		+ (SELECT count(*) FROM attempts WHERE state IN ('created', 'authorized', 'capturing', 'refunding'))
+		+ (SELECT count(*) FROM refunds WHERE state = 'pending') + (SELECT count(*) FROM seats WHERE mirror_due)
+		+ (SELECT count(*) FROM sandbox_payments WHERE state IN ('processing', 'authorized'))`, &n)
+	return n, err
+}
+
+// Kill ends it at once, as a crash does.
+func (a *API) Kill() { a.node.child.Kill() }
+
+// Died tells how it ended, when it has ended.
+func (a *API) Died() error {
+	select {
+	case <-a.node.child.Done():
+		return a.node.child.Death()
+	default:
+		return nil
+	}
+}
+
 // Addr is where it answers.
 func (a *API) Addr() string { return a.node.addr }
 
