@@ -107,7 +107,7 @@ func (f *findings) note(faults []Fault) (news []Fault) {
 
 var (
 	violations = prometheus.NewDesc("checkout_invariant_violations",
-		"Contradictions in the books, and what ought to have been done by now, as this process found them last; absent when that was some minutes ago.", []string{"kind"}, nil)
+		"Contradictions in the books, and what ought to have been done by now, as this process found them last; 0 when it did not look for some minutes.", []string{"kind"}, nil)
 	violationsAt = prometheus.NewDesc("checkout_invariant_checked_timestamp_seconds",
 		"When this process looked for contradictions in the books last, in Unix time; 0: never.", nil, nil)
 )
@@ -129,15 +129,15 @@ func (d *Desk) Collect(to chan<- prometheus.Metric) {
 	f := &d.found
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	at := 0.0
+	at, counts := 0.0, map[string]int{}
 	if !f.at.IsZero() {
 		at = float64(f.at.UnixMilli()) / 1000
 	}
-	to <- prometheus.MustNewConstMetric(violationsAt, prometheus.GaugeValue, at)
-	if time.Since(f.at) > f.lasts {
-		return
+	if time.Since(f.at) < f.lasts {
+		counts = f.counts
 	}
+	to <- prometheus.MustNewConstMetric(violationsAt, prometheus.GaugeValue, at)
 	for _, kind := range Kinds() {
-		to <- prometheus.MustNewConstMetric(violations, prometheus.GaugeValue, float64(f.counts[kind]), kind)
+		to <- prometheus.MustNewConstMetric(violations, prometheus.GaugeValue, float64(counts[kind]), kind)
 	}
 }

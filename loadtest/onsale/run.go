@@ -185,6 +185,8 @@ func (s *sale) sell(ctx context.Context) error {
 			if err := p.buys(inside); err != nil {
 				return fmt.Errorf("%s: %w", p.name, err)
 			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
 			bar.Done(1)
 			return nil
 		})
