@@ -52,7 +52,7 @@ type setting func(*house, *checkout.Options, *sandbox.Options)
 func setup(t *testing.T, settings ...setting) *house {
 	t.Helper()
 	h := &house{t: t, pool: devtest.Postgres(t), sale: theSale()}
-	h.holds = &fakeHolds{baskets: map[string]seatmap.Basket{}, sold: map[int]bool{}, closed: map[int]bool{}, aside: map[string][]int{}, left: map[string]int{}, bought: map[string]int{}}
+	h.holds = newFakeHolds()
 	var err error
 	h.store, err = checkout.NewStore(h.pool)
 	must(t, err)
@@ -155,19 +155,27 @@ func (h *house) hold(user string, seats []int, floor int) (id string) {
 
 func (h *house) holdUntil(user string, seats []int, floor int, until, limit time.Duration) (id string) {
 	h.t.Helper()
+	b, err := basketOf(h.sale, fmt.Sprintf("%032d", h.holds.next()), user, seats, floor)
+	must(h.t, err)
+	b.Until, b.Cap = b.First.Add(until), b.First.Add(limit)
+	h.holds.put(b)
+	return seatmap.BookingID(event, b.Token)
+}
+
+// basketOf is a basket that lasts a minute, and twenty at most.
+func basketOf(sale *seatmap.Sale, token, user string, seats []int, floor int) (b seatmap.Basket, err error) {
 	areas := map[string]int{}
 	if floor > 0 {
 		areas["floor"] = floor
 	}
-	q, err := h.sale.Quote(seats, areas)
-	must(h.t, err)
+	q, err := sale.Quote(seats, areas)
+	if err != nil {
+		return b, err
+	}
 	quote, err := json.Marshal(q)
-	must(h.t, err)
 	now := time.Now()
-	token := fmt.Sprintf("%032d", h.holds.next())
-	h.holds.put(seatmap.Basket{Event: event, Token: token, User: user, Seats: seats, Areas: areas, Quote: quote, Hash: "h",
-		First: now, Until: now.Add(until), Cap: now.Add(limit), State: seatmap.BasketHeld})
-	return seatmap.BookingID(event, token)
+	return seatmap.Basket{Event: sale.Event, Token: token, User: user, Seats: seats, Areas: areas, Quote: quote, Hash: "h",
+		First: now, Until: now.Add(time.Minute), Cap: now.Add(20 * time.Minute), State: seatmap.BasketHeld}, err
 }
 
 // late moves the end of a booking and of its hold, cap and all, into the past.
@@ -360,6 +368,10 @@ type fakeHolds struct {
 	bought   map[string]int // by account, as told last
 	released []string
 	extended int
+}
+
+func newFakeHolds() *fakeHolds {
+	return &fakeHolds{baskets: map[string]seatmap.Basket{}, sold: map[int]bool{}, closed: map[int]bool{}, aside: map[string][]int{}, left: map[string]int{}, bought: map[string]int{}}
 }
 
 func (f *fakeHolds) next() int {
