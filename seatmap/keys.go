@@ -48,6 +48,14 @@ func ResetKey(event string) string { return "reset:{" + event + "}" }
 // JSON of a Change.
 func LogKey(event string) string { return "log:{" + event + "}" }
 
+// InsideKey is a sorted set: who is or was let in by the waiting room → Unix
+// milliseconds until when. It is there only for events that have one.
+func InsideKey(event string) string { return "adm:{" + event + "}" }
+
+// RevokedKey is a sorted set: passes of the waiting room that are over before
+// their time → Unix milliseconds at which that ends.
+func RevokedKey(event string) string { return "rev:{" + event + "}" }
+
 // LockName names the event's advisory lock in Postgres, as what
 // hashtextextended(…, 0) is told: whoever has it keeps Redis from being told of
 // the event's seats.

@@ -10,7 +10,8 @@
 -- ARGV    id, number of a signed place or 0
 -- Returns {inside, until}: now, or already
 --         {soon, how many of those who are here come first}
---         {wait, number}: not called yet, or nobody is let in for the moment
+--         {wait, number, state}: not called yet, or nobody is let in for the moment; in a
+--         room that draws the number is 0
 --         {none}: no place; {over}; {cold}
 
 local room, q, adm, try, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
@@ -22,9 +23,10 @@ local now = clock()
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 if till > now then return {'inside', till} end
 if r.state == 'over' then return {'over'} end
+if r.state == 'draw' then return {'wait', 0, r.state} end
 local number = place(q, adm, id, known)
 if not number then return {'none'} end
-if r.state ~= 'open' or number > r.serving then return {'wait', number} end
+if r.state ~= 'open' or number > r.serving then return {'wait', number, r.state} end
 
 forget(try, seen, now)
 redis.call('ZADD', try, number, id)

@@ -1,30 +1,32 @@
 -- join.lua gives somebody a place, or says which one they have.
 --
 -- KEYS    room, q (zset: who waits -> number), adm (zset: who is or was inside ->
---         until), pre (hash: tickets of a draw -> nonce)
+--         until), pre (hash: tickets of a draw -> nonce), new (list: what became of
+--         that list and is not in Postgres yet)
 -- ARGV    id, nonce, number of a signed place or 0
--- Returns {draw, nonce}: on the list of the draw
---         {place, number}
+-- Returns {draw, nonce, 1 when it is new}: on the list of the draw
+--         {place, number, 1 when it is new}
 --         {inside, until}
 --         {over}; {cold}
 
-local room, q, adm, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local room, q, adm, pre, new = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, nonce, known = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local r = read(room)
 if not r then return {'cold'} end
 if r.state == 'over' then return {'over'} end
 if r.state == 'draw' then
-  if redis.call('HSETNX', pre, id, nonce) == 0 then nonce = redis.call('HGET', pre, id) end
-  return {'draw', nonce}
+  if redis.call('HSETNX', pre, id, nonce) == 0 then return {'draw', redis.call('HGET', pre, id), 0} end
+  redis.call('RPUSH', new, '+' .. id .. nonce)
+  return {'draw', nonce, 1}
 end
 
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 if till > clock() then return {'inside', till} end
-local number = place(q, adm, id, known)
+local number, fresh = place(q, adm, id, known), 0
 if not number then
-  number = r.last + 1
+  number, fresh = r.last + 1, 1
   redis.call('ZADD', q, number, id)
 end
 if number > r.last then redis.call('HSET', room, 'last', number) end
-return {'place', number}
+return {'place', number, fresh}

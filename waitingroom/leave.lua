@@ -1,19 +1,26 @@
--- leave.lua ends the place of somebody, or what is left of their time inside.
+-- leave.lua ends the place of somebody, or what is left of their time inside: their
+-- slot is free at once, and their pass is good for nothing any more.
 --
--- KEYS    room, q, adm, try, seen, pre
--- ARGV    id
--- Returns {left}; {cold}
+-- KEYS    room, q, adm, try, seen, pre, new, rev (zset: passes that are over before
+--         their time -> until)
+-- ARGV    id, 1 when only who is inside leaves
+-- Returns {left, until when they would have been inside, or 0}; {cold}
 
-local room, q, adm, try, seen, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5], KEYS[6]
+local room, q, adm, try, seen, pre, new, rev = unpack(KEYS)
 local id = ARGV[1]
 
 local r = read(room)
 if not r then return {'cold'} end
-redis.call('ZREM', q, id)
-redis.call('ZREM', try, id)
-redis.call('ZREM', seen, id)
-if r.state == 'draw' then redis.call('HDEL', pre, id) end
+if ARGV[2] ~= '1' then
+  redis.call('ZREM', q, id)
+  redis.call('ZREM', try, id)
+  redis.call('ZREM', seen, id)
+  if r.state == 'draw' and redis.call('HDEL', pre, id) == 1 then redis.call('RPUSH', new, '-' .. id) end
+end
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 local now = clock()
-if till > now then redis.call('ZADD', adm, now, id) end
-return {'left'}
+if till <= now then return {'left', 0} end
+redis.call('ZADD', adm, now, id)
+redis.call('ZREMRANGEBYSCORE', rev, '-inf', now)
+redis.call('ZADD', rev, till, id .. '-' .. till)
+return {'left', till}

@@ -4,13 +4,13 @@
 -- there begins full.
 --
 -- KEYS    room
--- ARGV    state, rate, burst, cap, session in ms, free, serving, last, 1 when it begins full
+-- ARGV    version, state, rate, burst, cap, session in ms, free, serving, last, 1 when it begins full
 -- Returns {opened}; {there}
 
 local room = KEYS[1]
 
 if read(room) then return {'there'} end
-local state, rate, burst, cap, session, free, serving, last, full = unpack(ARGV)
-redis.call('HSET', room, 'rate', rate, 'burst', burst, 'cap', cap, 'session', session, 'free', free, 'serving', serving, 'last', last,
-  'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'state', state)
+local version, state, rate, burst, cap, session, free, serving, last, full = unpack(ARGV)
+redis.call('HSET', room, 'version', version, 'rate', rate, 'burst', burst, 'cap', cap, 'session', session, 'free', free, 'serving', serving,
+  'last', last, 'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'state', state)
 return {'opened'}

@@ -25,8 +25,12 @@ var (
 	leaveLua string
 	//go:embed look.lua
 	lookLua string
-	//go:embed set.lua
-	setLua string
+	//go:embed find.lua
+	findLua string
+	//go:embed tell.lua
+	tellLua string
+	//go:embed left.lua
+	leftLua string
 	//go:embed open.lua
 	openLua string
 	//go:embed close.lua
@@ -39,18 +43,21 @@ var (
 	callScript  = redis.NewScript(roomLua + callLua)
 	leaveScript = redis.NewScript(roomLua + leaveLua)
 	lookScript  = redis.NewScript(roomLua + lookLua)
-	setScript   = redis.NewScript(roomLua + setLua)
+	findScript  = redis.NewScript(roomLua + findLua)
+	tellScript  = redis.NewScript(roomLua + tellLua)
+	leftScript  = redis.NewScript(roomLua + leftLua)
 	openScript  = redis.NewScript(roomLua + openLua)
 	closeScript = redis.NewScript(roomLua + closeLua)
 )
 
 // keys of a room. All carry the hash tag {event}, as those of its seats do.
-func roomKey(event string) string { return "room:{" + event + "}" } // hash: terms, bucket, how far it has called
-func lineKey(event string) string { return "q:{" + event + "}" }    // zset: who waits → number
-func admKey(event string) string  { return "adm:{" + event + "}" }  // zset: who is or was inside → until
-func tryKey(event string) string  { return "try:{" + event + "}" }  // zset: who is called and here → number
-func seenKey(event string) string { return "seen:{" + event + "}" } // zset: the same → when they asked last
-func preKey(event string) string  { return "pre:{" + event + "}" }  // hash: tickets of a draw → nonce
+func roomKey(event string) string { return "room:{" + event + "}" }   // hash: terms, bucket, how far it has called
+func lineKey(event string) string { return "q:{" + event + "}" }      // zset: who waits → number
+func admKey(event string) string  { return seatmap.InsideKey(event) } // zset: who is or was inside → until
+func tryKey(event string) string  { return "try:{" + event + "}" }    // zset: who is called and here → number
+func seenKey(event string) string { return "seen:{" + event + "}" }   // zset: the same → when they asked last
+func preKey(event string) string  { return "pre:{" + event + "}" }    // hash: tickets of a draw → nonce
+func newKey(event string) string  { return "new:{" + event + "}" }    // list: what became of that hash and is not in Postgres yet
 
 // Line is who waits, in Redis. Its methods may be called concurrently, from any
 // number of processes. While Redis does not answer the error is
@@ -69,12 +76,20 @@ func (l *Line) run(ctx context.Context, script *redis.Script, keys []string, arg
 	defer cancel()
 	values, err := script.Run(ctx, l.rdb, keys, args...).Slice()
 	if err != nil {
-		return nil, fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
+		return nil, away(err)
 	}
 	if values[0] == "cold" {
 		return nil, errCold
 	}
 	return values, nil
+}
+
+// away says that Redis does not answer, unless there is no error.
+func away(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
 }
 
 func number(v any) int64 {
@@ -87,18 +102,18 @@ func moment(v any) time.Time { return time.UnixMilli(number(v)).UTC() }
 // Join gives somebody a place, or says which one they have. known is the number
 // a signed place of theirs says, or 0. ErrOver.
 func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known int64) (Joined, error) {
-	got, err := l.run(ctx, joinScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event)},
+	got, err := l.run(ctx, joinScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event), newKey(event)},
 		t.ID.String(), t.Nonce.String(), known)
 	switch {
 	case err != nil:
 		return Joined{}, err
 	case got[0] == "draw":
 		nonce, _ := got[1].(string)
-		return Joined{Drawn: true, Nonce: nonce}, nil
+		return Joined{Drawn: true, Nonce: nonce, New: number(got[2]) == 1}, nil
 	case got[0] == "inside":
 		return Joined{Until: moment(got[1])}, nil
 	case got[0] == "place":
-		return Joined{Number: number(got[1])}, nil
+		return Joined{Number: number(got[1]), New: number(got[2]) == 1}, nil
 	}
 	return Joined{}, ErrOver
 }
@@ -115,7 +130,8 @@ func (l *Line) Claim(ctx context.Context, event string, id draw.ID, known int64)
 	case got[0] == "soon":
 		return Turn{Called: true, Ahead: number(got[1])}, nil
 	case got[0] == "wait":
-		return Turn{Number: number(got[1])}, nil
+		state, _ := got[2].(string)
+		return Turn{Number: number(got[1]), State: State(state)}, nil
 	case got[0] == "none":
 		return Turn{}, ErrNoPlace
 	}
@@ -132,10 +148,48 @@ func (l *Line) Call(ctx context.Context, event string) (serving int64, err error
 }
 
 // Leave ends the place of somebody, or their time inside, whose slot is free at
-// once. Who has neither has left.
-func (l *Line) Leave(ctx context.Context, event string, id draw.ID) error {
-	_, err := l.run(ctx, leaveScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event)}, id.String())
-	return err
+// once and whose pass is over. Who has neither has left. It returns when that time
+// would have ended, of who was inside.
+func (l *Line) Leave(ctx context.Context, event string, id draw.ID) (until time.Time, err error) {
+	return l.leave(ctx, event, id, 0)
+}
+
+// Finish is Leave of who is inside: a place in the line stays.
+func (l *Line) Finish(ctx context.Context, event string, id draw.ID) (until time.Time, err error) {
+	return l.leave(ctx, event, id, 1)
+}
+
+func (l *Line) leave(ctx context.Context, event string, id draw.ID, insideOnly int) (until time.Time, err error) {
+	got, err := l.run(ctx, leaveScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event), newKey(event),
+		seatmap.RevokedKey(event)}, id.String(), insideOnly)
+	if err != nil || number(got[1]) == 0 {
+		return time.Time{}, err
+	}
+	return moment(got[1]), nil
+}
+
+// Revoke makes a pass good for nothing, whoever has it.
+func (l *Line) Revoke(ctx context.Context, event, pass string, until time.Time) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return away(l.rdb.ZAdd(ctx, seatmap.RevokedKey(event), redis.Z{Score: float64(until.UnixMilli()), Member: pass}).Err())
+}
+
+// Find says what somebody has, and changes nothing. ErrNoPlace.
+func (l *Line) Find(ctx context.Context, event string, id draw.ID) (Joined, error) {
+	got, err := l.run(ctx, findScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event)}, id.String())
+	switch {
+	case err != nil:
+		return Joined{}, err
+	case got[0] == "draw":
+		nonce, _ := got[1].(string)
+		return Joined{Drawn: true, Nonce: nonce}, nil
+	case got[0] == "inside":
+		return Joined{Until: moment(got[1])}, nil
+	case got[0] == "place":
+		return Joined{Number: number(got[1])}, nil
+	}
+	return Joined{}, ErrNoPlace
 }
 
 // Look reads what everybody is told.
@@ -146,37 +200,35 @@ func (l *Line) Look(ctx context.Context, event string) (Frame, error) {
 	}
 	state, _ := got[0].(string)
 	return Frame{At: moment(got[1]), State: State(state), Serving: number(got[2]), Last: number(got[3]),
-		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7])}, nil
+		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7]), version: number(got[8])}, nil
 }
 
-// Set changes the terms of a room.
-func (l *Line) Set(ctx context.Context, event string, t Terms) error {
-	return l.set(ctx, event, "rate", t.Rate, "burst", t.Burst, "cap", t.Cap, "session", t.Session.Milliseconds())
+// Order is what Postgres says of a room. The higher version is the newer one.
+type Order struct {
+	Version int64
+	State   State
+	Terms   Terms
+	Serving int64 // at least so far it has called
 }
 
-// Turn changes what a room does.
-func (l *Line) Turn(ctx context.Context, event string, s State) error {
-	return l.set(ctx, event, "state", string(s))
+// Tell makes a room what Postgres says of it, unless it was told what is newer.
+func (l *Line) Tell(ctx context.Context, event string, o Order) error {
+	_, err := l.run(ctx, tellScript, []string{roomKey(event)}, o.Version, o.Serving, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap, o.Terms.Session.Milliseconds())
+	return err
 }
 
 // Left tells a room how many seats are free.
 func (l *Line) Left(ctx context.Context, event string, free int64) error {
-	return l.set(ctx, event, "free", free)
-}
-
-func (l *Line) set(ctx context.Context, event string, fields ...any) error {
-	_, err := l.run(ctx, setScript, []string{roomKey(event)}, fields...)
+	_, err := l.run(ctx, leftScript, []string{roomKey(event)}, free)
 	return err
 }
 
-// Opening is a room as Postgres knows it.
+// Opening is a room that begins, or begins anew, in Redis.
 type Opening struct {
-	State   State
-	Terms   Terms
-	Free    int64 // seats
-	Serving int64 // at least so far it has called
-	Last    int64 // at least so far numbers are given
-	New     bool  // nobody was ever let in: the bucket begins full
+	Order
+	Free int64 // seats
+	Last int64 // at least so far numbers are given
+	New  bool  // nobody was ever let in: the bucket begins full
 }
 
 // Make makes a room that is cold, and leaves one alone that is not.
@@ -185,7 +237,7 @@ func (l *Line) Make(ctx context.Context, event string, o Opening) error {
 	if o.New {
 		full = 1
 	}
-	_, err := l.run(ctx, openScript, []string{roomKey(event)}, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
+	_, err := l.run(ctx, openScript, []string{roomKey(event)}, o.Version, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
 		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, full)
 	return err
 }
@@ -204,7 +256,7 @@ func (l *Line) Drawn(ctx context.Context, event string, list *draw.List, ranks [
 			continue
 		}
 		if err := l.rdb.ZAddLT(ctx, lineKey(event), batch...).Err(); err != nil {
-			return fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
+			return away(err)
 		}
 		batch = batch[:0]
 	}
@@ -239,8 +291,5 @@ func (l *Line) Listed(ctx context.Context, event string) ([]draw.Ticket, error) 
 			all = append(all, t)
 		}
 	}
-	if err := it.Err(); err != nil {
-		return nil, fmt.Errorf("waiting room: %w: %w", seatmap.ErrUnavailable, err)
-	}
-	return all, nil
+	return all, away(it.Err())
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"seatcast/internal/devstack/devtest"
+	"seatcast/seatmap"
 	"seatcast/waitingroom"
 	"seatcast/waitingroom/draw"
 )
@@ -25,11 +26,13 @@ type hall struct {
 	event string
 	line  *waitingroom.Line
 	rdb   *redis.Client
+	terms waitingroom.Terms
+	told  int64 // how often the room was told what it is
 }
 
 func newHall(t testing.TB, o waitingroom.Opening) *hall {
 	t.Helper()
-	h := &hall{TB: t, event: devtest.Event(t), rdb: devtest.Redis(t)}
+	h := &hall{TB: t, event: devtest.Event(t), rdb: devtest.Redis(t), terms: o.Terms}
 	h.line = waitingroom.NewLine(h.rdb)
 	h.must(h.line.Make(t.Context(), h.event, o))
 	return h
@@ -61,6 +64,18 @@ func (h *hall) claim(n int) waitingroom.Turn {
 	return turn
 }
 
+func (h *hall) leave(n int) {
+	h.Helper()
+	_, err := h.line.Leave(h.Context(), h.event, fan(n).ID)
+	h.must(err)
+}
+
+func (h *hall) tell(s waitingroom.State, t waitingroom.Terms) {
+	h.Helper()
+	h.told++
+	h.must(h.line.Tell(h.Context(), h.event, waitingroom.Order{Version: h.told, State: s, Terms: t}))
+}
+
 func (h *hall) call() int64 {
 	h.Helper()
 	serving, err := h.line.Call(h.Context(), h.event)
@@ -77,8 +92,8 @@ func (h *hall) look() waitingroom.Frame {
 
 // selling is an open room that lets many in, with few inside.
 func selling(rate, burst, most int) waitingroom.Opening {
-	return waitingroom.Opening{State: waitingroom.Open, Free: 1000, New: true,
-		Terms: waitingroom.Terms{Rate: rate, Burst: burst, Cap: most, Session: time.Minute}}
+	return waitingroom.Opening{Free: 1000, New: true, Order: waitingroom.Order{State: waitingroom.Open,
+		Terms: waitingroom.Terms{Rate: rate, Burst: burst, Cap: most, Session: time.Minute}}}
 }
 
 func TestAPlaceIsKeptWhoeverComesBack(t *testing.T) {
@@ -93,7 +108,7 @@ func TestAPlaceIsKeptWhoeverComesBack(t *testing.T) {
 			t.Errorf("back, fan %d has place %d", n, j.Number)
 		}
 	}
-	h.must(h.line.Leave(t.Context(), h.event, fan(1).ID))
+	h.leave(1)
 	if j := h.join(1); j.Number != 6 {
 		t.Errorf("who had left comes back to place %d", j.Number)
 	}
@@ -203,7 +218,7 @@ func TestThePlacesInsideAreNeverMoreThanTheCap(t *testing.T) {
 	if f := h.look(); in != 3 || f.Inside != 3 {
 		t.Errorf("%d let in, %d inside", in, f.Inside)
 	}
-	h.must(h.line.Leave(t.Context(), h.event, fan(1).ID))
+	h.leave(1)
 	if turn := h.claim(3); turn.Inside.IsZero() {
 		t.Errorf("a slot is free and the next is not let in: %+v", turn)
 	}
@@ -225,7 +240,7 @@ func TestWhoWasInsideComesBackBehindAllOthers(t *testing.T) {
 	if j := h.join(0); j.Until.IsZero() {
 		t.Errorf("who is inside is not told so: %+v", j)
 	}
-	h.must(h.line.Leave(t.Context(), h.event, fan(0).ID))
+	h.leave(0)
 	j, err := h.line.Join(t.Context(), h.event, fan(0), 1)
 	if h.must(err); j.Number != 4 {
 		t.Errorf("with the place of before it is %d", j.Number)
@@ -236,12 +251,12 @@ func TestPausedAndOverLetNobodyInAndPausingKeepsPlaces(t *testing.T) {
 	h := newHall(t, selling(60_000, 100, 10))
 	h.join(0)
 	h.call()
-	h.must(h.line.Turn(t.Context(), h.event, waitingroom.Paused))
+	h.tell(waitingroom.Paused, h.terms)
 	h.join(1)
 	if turn := h.claim(0); !turn.Inside.IsZero() || turn.Number != 1 {
 		t.Errorf("paused: %+v", turn)
 	}
-	h.must(h.line.Turn(t.Context(), h.event, waitingroom.Open))
+	h.tell(waitingroom.Open, h.terms)
 	if turn := h.claim(0); turn.Inside.IsZero() {
 		t.Errorf("open again: %+v", turn)
 	}
@@ -250,7 +265,7 @@ func TestPausedAndOverLetNobodyInAndPausingKeepsPlaces(t *testing.T) {
 	if turn := h.claim(1); !turn.Inside.IsZero() {
 		t.Errorf("no seat is left: %+v", turn)
 	}
-	h.must(h.line.Turn(t.Context(), h.event, waitingroom.Over))
+	h.tell(waitingroom.Over, h.terms)
 	if _, err := h.line.Claim(t.Context(), h.event, fan(1).ID, 0); !errors.Is(err, waitingroom.ErrOver) {
 		t.Errorf("over: %v", err)
 	}
@@ -259,6 +274,48 @@ func TestPausedAndOverLetNobodyInAndPausingKeepsPlaces(t *testing.T) {
 	}
 	if _, err := h.line.Claim(t.Context(), h.event, fan(0).ID, 0); err != nil {
 		t.Errorf("who is inside is thrown out: %v", err)
+	}
+}
+
+func TestWhatIsOlderChangesNothingButServingOnlyRises(t *testing.T) {
+	h := newHall(t, selling(60, 5, 1000))
+	say := func(version, serving int64, s waitingroom.State) waitingroom.Frame {
+		h.must(h.line.Tell(t.Context(), h.event, waitingroom.Order{Version: version, State: s, Terms: h.terms, Serving: serving}))
+		return h.look()
+	}
+	if f := say(2, 0, waitingroom.Paused); f.State != waitingroom.Paused {
+		t.Errorf("told to pause it is %s", f.State)
+	}
+	if f := say(1, 7, waitingroom.Open); f.State != waitingroom.Paused || f.Serving != 7 {
+		t.Errorf("what is older makes it %+v", f)
+	}
+	if f := say(3, 5, waitingroom.Open); f.State != waitingroom.Open || f.Serving != 7 {
+		t.Errorf("what is newer makes it %+v", f)
+	}
+}
+
+func TestWhoLeavesTheSaleHasNoPassAndNoSlotAnyMore(t *testing.T) {
+	h := newHall(t, selling(60_000, 100, 1))
+	h.join(0)
+	h.join(1)
+	h.call()
+	in := h.claim(0).Inside
+	if in.IsZero() || !h.claim(1).Inside.IsZero() {
+		t.Fatal("one of two may be inside")
+	}
+	until, err := h.line.Finish(t.Context(), h.event, fan(0).ID)
+	if h.must(err); !until.Equal(in) {
+		t.Errorf("inside until %v, and it ended what lasted until %v", in, until)
+	}
+	over := h.rdb.ZRange(t.Context(), seatmap.RevokedKey(h.event), 0, -1).Val()
+	if want := fmt.Sprintf("%v-%d", fan(0).ID, in.UnixMilli()); !slices.Equal(over, []string{want}) {
+		t.Errorf("over are the passes %v, not %s", over, want)
+	}
+	if h.claim(1).Inside.IsZero() {
+		t.Error("the slot is not free")
+	}
+	if until, err := h.line.Finish(t.Context(), h.event, fan(0).ID); err != nil || !until.IsZero() {
+		t.Errorf("the second time: %v, %v", until, err)
 	}
 }
 
@@ -275,7 +332,7 @@ func TestALateOneIsBehindAllWhoAreDrawn(t *testing.T) {
 	if h.must(err); again.Nonce != fan(3).Nonce.String() {
 		t.Errorf("a second device changed the ticket: %+v", again)
 	}
-	h.must(h.line.Leave(t.Context(), h.event, fan(29).ID))
+	h.leave(29)
 	h.must(h.line.Close(t.Context(), h.event))
 	h.must(h.line.Close(t.Context(), h.event))
 	if j := h.join(40); j.Number != 30 {
@@ -291,7 +348,7 @@ func TestALateOneIsBehindAllWhoAreDrawn(t *testing.T) {
 	ranks := list.Ranks(draw.Digest{1})
 	h.must(h.line.Drawn(t.Context(), h.event, list, ranks))
 	h.must(h.line.Drawn(t.Context(), h.event, list, ranks))
-	h.must(h.line.Turn(t.Context(), h.event, waitingroom.Open))
+	h.tell(waitingroom.Open, h.terms)
 	for n := range 29 {
 		_, at, _ := list.Find(fan(n).ID)
 		if j := h.join(n); j.Number != int64(ranks[at]) {
@@ -408,7 +465,7 @@ func TestServingNeverFalls(t *testing.T) {
 	for n := range 200 {
 		h.join(n)
 		if n%3 == 0 {
-			h.must(h.line.Leave(t.Context(), h.event, fan(n/2).ID))
+			h.leave(n / 2)
 		}
 		serving := h.call()
 		if serving < last {
@@ -421,7 +478,7 @@ func TestServingNeverFalls(t *testing.T) {
 func TestARateThatChangesKeepsWhatTheBucketHas(t *testing.T) {
 	h := newHall(t, selling(60, 5, 1000))
 	terms := waitingroom.Terms{Rate: 0, Burst: 2, Cap: 1000, Session: time.Minute}
-	h.must(h.line.Set(t.Context(), h.event, terms))
+	h.tell(waitingroom.Open, terms)
 	for n := range 4 {
 		h.join(n)
 	}
@@ -430,7 +487,7 @@ func TestARateThatChangesKeepsWhatTheBucketHas(t *testing.T) {
 		t.Errorf("at rate 0 %d are called", f.Serving)
 	}
 	terms.Rate = 600
-	h.must(h.line.Set(t.Context(), h.event, terms))
+	h.tell(waitingroom.Open, terms)
 	h.call()
 	in := 0
 	for n := range 4 {

@@ -10,12 +10,13 @@ end
 
 -- read returns the room, or nil when it is cold.
 local function read(key)
-  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was')
+  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version')
   if not f[1] then return end
   return {
     state = f[1], rate = tonumber(f[2]), burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
     free = tonumber(f[6]), serving = tonumber(f[7]), last = tonumber(f[8]), tokens = tonumber(f[9]), at = tonumber(f[10]),
     was = tonumber(f[11]), -- how far it had called two to four seconds ago
+    version = tonumber(f[12]), -- of what Postgres says of it
   }
 end
 

@@ -56,6 +56,8 @@ type Frame struct {
 	Waiting int64 // not called yet; of a draw who takes part
 	Inside  int64
 	Free    int64 // seats
+
+	version int64 // of what the room has been told
 }
 
 // Joined is the answer to a join.
@@ -64,6 +66,7 @@ type Joined struct {
 	Nonce  string    // on the list of the draw
 	Number int64     // the place
 	Until  time.Time // inside already, until then
+	New    bool      // there was none before
 }
 
 // Turn is the answer to a claim.
@@ -72,6 +75,7 @@ type Turn struct {
 	Called bool      // and here: is let in behind so many
 	Ahead  int64     // of those who are called and here
 	Number int64     // the place of who is not called yet
+	State  State     // why nobody is let in; of who waits
 }
 
 // Outcomes a caller can act on.
