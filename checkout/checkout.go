@@ -207,6 +207,14 @@ type Holds interface {
 	Shown(ctx context.Context, event string) (seatmap.Map, map[string]int, error)
 }
 
+// Line knows who shops at an event that lets people in one by one; the waiting
+// room has it.
+type Line interface {
+	// Bought ends the time inside of an account that has bought: its slot is
+	// another's at once. Of any other event there is nothing to do.
+	Bought(ctx context.Context, event, user string) error
+}
+
 // Answer is a booking as the API shows it.
 type Answer struct {
 	seatmap.Booking
@@ -268,6 +276,7 @@ type Options struct {
 	Providers []Provider      // the first one takes new payments
 	Signer    Signer          // nil: tickets have nothing for a door to read
 	Outgoing  *outgoing.Hooks // nil: what other systems are to be told waits for a desk that has them
+	Line      Line            // nil: nobody waits
 	Log       *slog.Logger
 
 	AskAfter    time.Duration // an attempt without a verdict for so long is asked about; 30 s
@@ -285,6 +294,7 @@ type Desk struct {
 	sales     seatmap.Sales
 	signer    Signer
 	outgoing  *outgoing.Hooks
+	line      Line
 	providers map[string]Provider
 	pays      Provider // takes new payments
 	log       *slog.Logger
@@ -300,7 +310,7 @@ func New(o Options) (*Desk, error) {
 		return nil, errors.New("checkout: a desk needs a store, holds, sales and a payment provider")
 	}
 	d := &Desk{
-		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales, signer: o.Signer, outgoing: o.Outgoing,
+		store: o.Store, holds: either{o.Holds, o.Store, o.Sales}, sales: o.Sales, signer: o.Signer, outgoing: o.Outgoing, line: o.Line,
 		providers: make(map[string]Provider, len(o.Providers)), pays: o.Providers[0],
 		log:         o.Log,
 		askAfter:    orElse(o.AskAfter, 30*time.Second),

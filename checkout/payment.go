@@ -281,6 +281,11 @@ func (d *Desk) settle(ctx context.Context, provider string, p Payment, n *Notice
 	if out.mirror {
 		d.mirrorNow(ctx, out.booking)
 	}
+	if out.sold && d.line != nil {
+		if err := d.line.Bought(ctx, out.booking.Event, out.booking.User); err != nil {
+			d.log.WarnContext(ctx, "who has bought keeps their slot until its end", "event", out.booking.Event, "err", err)
+		}
+	}
 	return nil
 }
 

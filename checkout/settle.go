@@ -16,6 +16,7 @@ import (
 // the commit.
 type outcome struct {
 	booking  *booking // as it was before; nil when the notice had been handled
+	sold     bool     // the account has bought
 	mirror   bool     // seats or areas changed hands, or a hold is given back
 	wrong    bool     // the money is not what was asked for
 	disputed bool     // a dispute about it stands otherwise than before
@@ -218,6 +219,7 @@ func (s *Store) judge(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p 
 	case lost != nil:
 		err = s.lost(ctx, tx, b, a, p, lost)
 	default:
+		out.sold = true
 		err = s.requireCapture(ctx, tx, a, p)
 	}
 	if err != nil {

@@ -73,6 +73,8 @@ type TakeRequest struct {
 	Hash  string // of what was asked, to tell a repeat from another request
 	Terms seatmap.Terms
 
+	Pass *seatmap.Pass // of an event that lets people in one by one; nil: of one that does not
+
 	Operator, Note string // who takes them for User at the box office, and what for: they then are never swapped
 }
 
@@ -81,6 +83,7 @@ var (
 	ErrOverCap = errors.New("holds: account holds as many seats as it may")
 	ErrBought  = errors.New("holds: account has bought as many tickets as it may")
 	ErrMany    = errors.New("holds: account has as many bookings as it may")
+	ErrRevoked = errors.New("holds: the pass is over before its time")
 	ErrReused  = errors.New("holds: token belongs to another request")
 )
 

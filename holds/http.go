@@ -31,8 +31,9 @@ type API struct {
 	maps   Maps      // nil: Redis is asked for every map
 	pays   Payments  // nil: the seal of a basket alone says that it is being paid for
 	nearby nearby
-	books  Books // nil: without Redis no bookings
-	rush   *rush // of bookings without holds
+	books  Books  // nil: without Redis no bookings
+	rush   *rush  // of bookings without holds
+	passes Passes // nil: nobody asks for any
 }
 
 // NewAPI returns the calls of store. key is secret and the same on every node:
@@ -52,6 +53,12 @@ func (a *API) With(maps Maps, p Payments) *API {
 // Redis.
 func (a *API) Behind(g *Gate) *API {
 	a.gate = g
+	return a
+}
+
+// Admitting has p judge who may book.
+func (a *API) Admitting(p Passes) *API {
+	a.passes = p
 	return a
 }
 
@@ -77,6 +84,10 @@ func (a *API) take(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	pass, err := a.admit(c, sale, user)
+	if err != nil {
+		return err
+	}
 	var before seatmap.Basket
 	if !sale.Open {
 		if before, err = a.before(c.Request().Context(), sale, user, key); err != nil {
@@ -94,7 +105,7 @@ func (a *API) take(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	r.User, r.Token = user, a.token(user, sale.Event, key)
+	r.User, r.Token, r.Pass = user, a.token(user, sale.Event, key), pass
 	if !sale.Open && !body.repeats(r, before) {
 		return notOpen(sale)
 	}
@@ -165,6 +176,13 @@ func (a *API) swap(c echo.Context) error {
 	if err != nil {
 		return err
 	}
+	pass, err := a.admit(c, sale, user)
+	if err == nil {
+		err = a.unlessRevoked(c.Request().Context(), sale, pass)
+	}
+	if err != nil {
+		return err
+	}
 	var body swapBody
 	if err := web.Bind(c, &body); err != nil {
 		return err
@@ -174,6 +192,14 @@ func (a *API) swap(c echo.Context) error {
 		return err
 	}
 	return answer(c, http.StatusOK, sale, g)
+}
+
+// admit returns the pass of who books, or nil when none is asked for.
+func (a *API) admit(c echo.Context, sale *seatmap.Sale, user string) (*seatmap.Pass, error) {
+	if a.passes == nil {
+		return nil, nil
+	}
+	return a.passes.Admit(c.Request().Context(), sale.Event, user, c.Request().Header.Get(PassHeader))
 }
 
 // booking is the one a call names, the sale it is of, and who calls.
@@ -314,6 +340,8 @@ func problem(sale *seatmap.Sale, err error) error {
 		return tooManyBookings(sale)
 	case errors.As(err, &pace):
 		return tooManyHolds(sale, pace)
+	case errors.Is(err, ErrRevoked):
+		return &web.Problem{Status: http.StatusForbidden, Code: "pass_revoked", Detail: "this pass is good for nothing any more; who has bought or left waits for another"}
 	case errors.Is(err, ErrReused):
 		return refuse("idempotency_key_reused", "this Idempotency-Key was sent with another request; use a new one", nil)
 	case errors.Is(err, seatmap.ErrSold): // before ErrHoldExpired, which it also is

@@ -11,18 +11,21 @@ import (
 )
 
 func takeKeys(r TakeRequest) []string {
-	keys := make([]string, 0, 7+len(r.Seats))
+	keys := make([]string, 0, 9+len(r.Seats))
 	keys = append(keys, seatmap.SeqKey(r.Event), seatmap.BasketKey(r.Event, r.Token), seatmap.UserKey(r.Event, r.User))
 	keys = holdKeys(keys, r.Event, r.Seats)
 	keys = append(keys, seatmap.MapKey(r.Event), seatmap.HeldKey(r.Event), seatmap.LogKey(r.Event))
 	if len(r.Areas) > 0 {
 		keys = append(keys, seatmap.AreasKey(r.Event))
 	}
+	if r.Pass != nil {
+		keys = append(keys, seatmap.RevokedKey(r.Event), seatmap.InsideKey(r.Event))
+	}
 	return keys
 }
 
-// takeArgs are, packed, what only a take that is granted needs, and the places
-// if any are asked for; see take.lua.
+// takeArgs are, packed, what only a take that is granted needs, the places if
+// any are asked for, and the pass if there is one; see take.lua.
 func takeArgs(r TakeRequest) ([]any, error) {
 	said, err := writeBody(r.asked())
 	if err != nil {
@@ -46,6 +49,12 @@ func takeArgs(r TakeRequest) ([]any, error) {
 			return nil, fmt.Errorf("areas of a take: %w", err)
 		}
 		args = append(args, areas)
+	}
+	if p := r.Pass; p != nil {
+		if len(r.Areas) == 0 {
+			args = append(args, "")
+		}
+		args = append(args, p.ID, p.Inside, p.Until.UnixMilli())
 	}
 	return args, nil
 }

@@ -234,6 +234,20 @@ func (s *Store) anyTaken(ctx context.Context, event string, seats []int) (bool, 
 	return slices.ContainsFunc(values[1:], func(holder any) bool { return holder != nil }), nil
 }
 
+// revoked reads whether a pass is over before its time.
+func (s *Store) revoked(ctx context.Context, event, pass string) (bool, error) {
+	ctx, cancel := patient(ctx)
+	defer cancel()
+	err := s.rdb.ZScore(ctx, seatmap.RevokedKey(event), pass).Err()
+	if errors.Is(err, redis.Nil) {
+		return false, nil
+	}
+	if err != nil {
+		return false, translate("revoked", err)
+	}
+	return true, nil
+}
+
 // stored reads a basket as it is stored. Its error is errCold,
 // seatmap.ErrNoBasket, or of Redis.
 func (s *Store) stored(ctx context.Context, event, token string) (string, error) {

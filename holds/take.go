@@ -22,7 +22,7 @@ const remembered = 10 * time.Minute
 // token again is answered with the basket as it is.
 //
 // It returns a *TakenError, an *AreaFullError, ErrOverCap, ErrBought, ErrMany, a
-// *PaceError or ErrReused;
+// *PaceError, ErrRevoked or ErrReused;
 // seatmap.ErrSold or ErrHoldExpired when the token's basket is over, so that a new token
 // is needed; seatmap.ErrNotYours when it is another account's. Each changed
 // nothing. Places in areas are not held: they are only refused early.
@@ -163,6 +163,8 @@ func refused(r reply) error {
 		return &AreaFullError{Area: r.text(0)}
 	case "cap", "bought", "many", "pace":
 		return overCap(r)
+	case "revoked":
+		return ErrRevoked
 	case "over":
 		return seatmap.ErrHoldExpired
 	case "sold":

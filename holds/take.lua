@@ -8,6 +8,8 @@
 --            held    zset: seats of a hold -> until
 --            log     stream of changes
 --            areas   hash: places left; only when places are asked for
+--            rev     zset: passes that are over before their time -> until; only with a pass
+--            adm     zset: who is or was let in -> until; only with a pass
 -- ARGV[1]    body of the basket
 -- ARGV[2]    what else only a take that is granted needs, in MessagePack, since a refusal
 --            costs less for every argument less: token, how long to hold, how long at
@@ -15,11 +17,13 @@
 --            hold, in how many baskets, how many holds an hour it may have before each
 --            must wait, and the first wait, ms; seats with commas between, and the words
 --            that BITFIELD is told
--- ARGV[3]    places by area as JSON; only when some are asked for
+-- ARGV[3]    places by area as JSON; only when some are asked for, or empty with a pass
+-- ARGV[4..6] a pass: its id, who has it and until when in ms; only with a pass. Whom adm
+--            has lost is put back
 -- Returns    {held, change, first}: change is empty when no seat was asked for
 --            {there, now in ms, basket}: the token has one, nothing changed
 --            {taken, k…}: the k-th seats asked for; {area, name}; {cap}; {bought, tickets};
---            {many}; {pace, how long to wait in ms}; {cold}: nothing changed
+--            {many}; {pace, how long to wait in ms}; {revoked}; {cold}: nothing changed
 
 -- paced notes one hold more of an account in its pace, or says how long it must
 -- wait for it: with every hold above those of an hour twice as long as before,
@@ -33,14 +37,17 @@ local function paced(a, ms, hourly, pause)
   a.n, a.last = a.n + 1, ms
 end
 
-local seq, basket, user, places = KEYS[1], KEYS[2], KEYS[3], ARGV[3]
-local tail = #KEYS - (places and 3 or 2) -- of KEYS, behind the holds
+local seq, basket, user, places, pass = KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[4]
+if places == '' then places = nil end
+local tail = #KEYS - (places and 3 or 2) - (pass and 2 or 0) -- of KEYS, behind the holds
 local count = tail - 4
 
 local got = redis.call('MGET', unpack(KEYS, 1, tail - 1))
 local last, index = got[1], got[3]
 if not last then return {'cold'} end
 if got[2] then return {'there', select(2, clock()), got[2]} end
+
+if pass and redis.call('ZSCORE', KEYS[#KEYS - 1], pass) then return {'revoked'} end
 
 local gone
 for k = 4, tail - 1 do
@@ -78,6 +85,7 @@ elseif wanted > limit then
   return {'cap'}
 end
 
+if pass and not redis.call('ZSCORE', KEYS[#KEYS], ARGV[5]) then redis.call('ZADD', KEYS[#KEYS], ARGV[6], ARGV[5]) end
 if count > 0 then
   redis.call('BITFIELD', KEYS[tail], select(2, cmsgpack.unpack_limit(ARGV[2], 4 * count, rest)))
   for k = 4, tail - 1 do

@@ -8,7 +8,7 @@
 -- KEYS    room, q, adm, try (zset: who was called and has asked -> number), seen
 --         (zset: the same -> when they asked last)
 -- ARGV    id, number of a signed place or 0
--- Returns {inside, until}: now, or already
+-- Returns {inside, until, 1 when it is since now}
 --         {soon, how many of those who are here come first}
 --         {wait, number, state}: not called yet, or nobody is let in for the moment; in a
 --         room that draws the number is 0
@@ -21,7 +21,7 @@ local r = read(room)
 if not r then return {'cold'} end
 local now = clock()
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
-if till > now then return {'inside', till} end
+if till > now then return {'inside', till, 0} end
 if r.state == 'over' then return {'over'} end
 if r.state == 'draw' then return {'wait', 0, r.state} end
 local number = place(q, adm, id, known)
@@ -44,4 +44,4 @@ redis.call('ZREM', try, id)
 redis.call('ZREM', seen, id)
 redis.call('ZADD', adm, till, id)
 redis.call('HSET', room, 'tokens', string.format('%.3f', tokens - 1), 'at', now)
-return {'inside', till}
+return {'inside', till, 1}

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -126,7 +127,7 @@ func (l *Line) Claim(ctx context.Context, event string, id draw.ID, known int64)
 	case err != nil:
 		return Turn{}, err
 	case got[0] == "inside":
-		return Turn{Inside: moment(got[1])}, nil
+		return Turn{Inside: moment(got[1]), New: number(got[2]) == 1}, nil
 	case got[0] == "soon":
 		return Turn{Called: true, Ahead: number(got[1])}, nil
 	case got[0] == "wait":
@@ -246,21 +247,93 @@ func (l *Line) Make(ctx context.Context, event string, o Opening) error {
 // else meanwhile.
 const batchSize = 1000
 
-// Drawn gives the tickets of a draw their ranks, in the order of the list, as
-// numbers. It may be repeated.
-func (l *Line) Drawn(ctx context.Context, event string, list *draw.List, ranks []int) error {
-	var batch []redis.Z
-	for at, t := range list.All() {
-		batch = append(batch, redis.Z{Score: float64(ranks[at]), Member: t.ID.String()})
-		if len(batch) < batchSize && at+1 < list.Len() {
-			continue
+// Place gives tickets their ranks as numbers. It may be repeated, also of a room
+// that is cold.
+func (l *Line) Place(ctx context.Context, event string, ranked []draw.Ranked) error {
+	for part := range slices.Chunk(ranked, batchSize) {
+		batch := make([]redis.Z, len(part))
+		for n, t := range part {
+			batch[n] = redis.Z{Score: float64(t.Rank), Member: t.ID.String()}
 		}
 		if err := l.rdb.ZAddLT(ctx, lineKey(event), batch...).Err(); err != nil {
 			return away(err)
 		}
-		batch = batch[:0]
 	}
 	return nil
+}
+
+// List puts tickets on the list of a draw that is not closed, as far as they are
+// not on it. It may be repeated, also of a room that is cold.
+func (l *Line) List(ctx context.Context, event string, tickets []draw.Ticket) error {
+	for part := range slices.Chunk(tickets, batchSize) {
+		_, err := l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for _, t := range part {
+				p.HSetNX(ctx, preKey(event), t.ID.String(), t.Nonce.String())
+			}
+			return nil
+		})
+		if err != nil {
+			return away(err)
+		}
+	}
+	return nil
+}
+
+// admitted puts back who is or was inside of a room that is cold.
+func (l *Line) admitted(ctx context.Context, event string, all []admission) error {
+	for part := range slices.Chunk(all, batchSize) {
+		var inside, over []redis.Z
+		for _, a := range part {
+			till := a.until
+			if !a.ended.IsZero() {
+				till, over = a.ended, append(over, redis.Z{Score: float64(a.until.UnixMilli()), Member: a.jti})
+			}
+			inside = append(inside, redis.Z{Score: float64(till.UnixMilli()), Member: a.ticket.String()})
+		}
+		_, err := l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			p.ZAddGT(ctx, admKey(event), inside...) // of several times inside the last
+			if len(over) > 0 {
+				p.ZAdd(ctx, seatmap.RevokedKey(event), over...)
+			}
+			return nil
+		})
+		if err != nil {
+			return away(err)
+		}
+	}
+	return nil
+}
+
+// entered returns the oldest of what became of the list of a draw and has not been
+// written down.
+func (l *Line) entered(ctx context.Context, event string) (all []entry, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	texts, err := l.rdb.LRange(ctx, newKey(event), 0, batchSize-1).Result()
+	if err != nil {
+		return nil, away(err)
+	}
+	const size = 22 // of an ID, as text
+	for _, text := range texts {
+		e := entry{gone: text[0] == '-'}
+		if err := e.ticket.ID.UnmarshalText([]byte(text[1 : 1+size])); err != nil {
+			return nil, err
+		}
+		if !e.gone {
+			if err := e.ticket.Nonce.UnmarshalText([]byte(text[1+size:])); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, e)
+	}
+	return all, nil
+}
+
+// written drops the oldest of what was entered.
+func (l *Line) written(ctx context.Context, event string, n int) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return away(l.rdb.LTrim(ctx, newKey(event), int64(n), -1).Err())
 }
 
 // Close ends the time of a draw: whoever comes from now on is behind all who are

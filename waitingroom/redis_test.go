@@ -346,8 +346,12 @@ func TestALateOneIsBehindAllWhoAreDrawn(t *testing.T) {
 		t.Fatalf("%d on the list", list.Len())
 	}
 	ranks := list.Ranks(draw.Digest{1})
-	h.must(h.line.Drawn(t.Context(), h.event, list, ranks))
-	h.must(h.line.Drawn(t.Context(), h.event, list, ranks))
+	var ranked []draw.Ranked
+	for at, t := range list.All() {
+		ranked = append(ranked, draw.Ranked{Ticket: t, Rank: ranks[at]})
+	}
+	h.must(h.line.Place(t.Context(), h.event, ranked))
+	h.must(h.line.Place(t.Context(), h.event, ranked))
 	h.tell(waitingroom.Open, h.terms)
 	for n := range 29 {
 		_, at, _ := list.Find(fan(n).ID)

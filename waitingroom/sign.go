@@ -48,6 +48,7 @@ type Pass struct {
 // Why a place or a pass is not accepted.
 var (
 	ErrForged  = errors.New("waitingroom: not signed by us, or not for this event or account")
+	ErrNoPass  = errors.New("waitingroom: no pass is shown")
 	ErrExpired = errors.New("waitingroom: its time is over")
 )
 
@@ -148,11 +149,18 @@ func idOf(key *ecdsa.PublicKey) string {
 func (k *Keys) Public() map[string]*ecdsa.PublicKey { return k.public }
 
 // TicketOf is the ticket an account has in a room: always the same, and nobody
-// else can tell whose it is. Length-prefixed, so that no two are alike.
-func (k *Keys) TicketOf(event, user string) (id draw.ID) {
+// else can tell whose it is. Its nonce is that of who brings none.
+func (k *Keys) TicketOf(event, user string) draw.Ticket {
+	return draw.Ticket{ID: k.derive("", event, user), Nonce: k.derive("nonce", event, user)}
+}
+
+// derive is length-prefixed, so that no two are alike.
+func (k *Keys) derive(what, event, user string) (id draw.ID) {
 	m := hmac.New(sha256.New, k.tickets)
 	m.Write(binary.BigEndian.AppendUint32(nil, uint32(len(event))))
-	m.Write([]byte(event + user))
+	m.Write([]byte(event))
+	m.Write(binary.BigEndian.AppendUint32(nil, uint32(len(user))))
+	m.Write([]byte(user + what))
 	copy(id[:], m.Sum(nil))
 	return id
 }

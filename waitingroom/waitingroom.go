@@ -23,7 +23,11 @@ package waitingroom
 
 import (
 	"errors"
+	"fmt"
+	"reflect"
 	"time"
+
+	"seatcast/waitingroom/draw"
 )
 
 // State is what a room does.
@@ -72,15 +76,125 @@ type Joined struct {
 // Turn is the answer to a claim.
 type Turn struct {
 	Inside time.Time // let in until then; zero: not yet
+	New    bool      // since now
 	Called bool      // and here: is let in behind so many
 	Ahead  int64     // of those who are called and here
 	Number int64     // the place of who is not called yet
 	State  State     // why nobody is let in; of who waits
 }
 
+// Room is a room as Postgres has it.
+type Room struct {
+	Event  string
+	State  State
+	Terms  Terms
+	Joins  time.Time // from then on anybody joins
+	Closes time.Time // when the list of the draw freezes; zero: there is no draw
+	Opens  time.Time // from then on people are let in
+
+	// Of a room with a draw.
+	Announcement string // as it is published
+	Tickets      int    // on the frozen list
+	Root         draw.Digest
+	Told         []byte // by the external source; nil: nothing yet
+	Key          draw.Digest
+	Frozen       time.Time // zero: not yet
+	Drawn        time.Time // zero: not yet
+
+	announced draw.Announcement
+	version   int64
+	serving   int64
+	last      int64
+}
+
+// HasDraw says that who comes before the opening takes part in a draw.
+func (r *Room) HasDraw() bool { return !r.Closes.IsZero() }
+
+func (r *Room) order() Order {
+	return Order{Version: r.version, State: r.State, Terms: r.Terms, Serving: r.serving}
+}
+
+// Plan is what an operator says of a room.
+type Plan struct {
+	Terms    Terms
+	Joins    time.Time
+	Closes   time.Time // zero: no draw
+	Opens    time.Time
+	External draw.External // of the draw
+}
+
+// announces says whether a plan announces what a room has announced.
+func (p *Plan) announces(r *Room) bool {
+	if !r.HasDraw() || p.Closes.IsZero() {
+		return r.HasDraw() == !p.Closes.IsZero()
+	}
+	return p.Closes.Equal(r.Closes) && reflect.DeepEqual(p.External, r.announced.External)
+}
+
+// Check says what is wrong with a plan, and fills in what it leaves to us: of a
+// drand beacon all but the kind, and the burst.
+func (p *Plan) Check() error {
+	t := &p.Terms
+	if t.Burst == 0 {
+		t.Burst = max(1, t.Rate/30)
+	}
+	switch {
+	case t.Rate < 0 || t.Rate > mostRate:
+		return fmt.Errorf("rate is 0 to %d people a minute", mostRate)
+	case t.Burst < 1 || t.Burst > mostRate:
+		return fmt.Errorf("burst is 1 to %d", mostRate)
+	case t.Cap < 1:
+		return errors.New("cap is how many may be inside at the same time, 1 or more")
+	case t.Session < shortest || t.Session > longest:
+		return fmt.Errorf("a session is %v to %v", shortest, longest)
+	case p.Joins.IsZero() || p.Opens.IsZero() || p.Opens.Before(p.Joins):
+		return errors.New("joinsAt and opensAt are needed, in this order")
+	}
+	for _, at := range []*time.Time{&p.Joins, &p.Closes, &p.Opens} {
+		*at = at.UTC().Truncate(time.Second)
+	}
+	if p.Closes.IsZero() {
+		if p.External.Kind != "" {
+			return errors.New("external is of a draw: say with closesAt when its list freezes")
+		}
+		return nil
+	}
+	if !p.Closes.After(p.Joins) || p.Opens.Before(p.Closes) {
+		return errors.New("closesAt lies behind joinsAt, and opensAt not before it")
+	}
+	return p.checkExternal()
+}
+
+func (p *Plan) checkExternal() error {
+	switch e := &p.External; {
+	case e.Kind == "":
+		e.Kind = draw.None
+	case e.Kind == draw.Committer && (e.Name == "" || e.Commitment == nil):
+		return errors.New("a committer has a name and a commitment, the SHA-256 of their 32 bytes in hex")
+	case e.Kind == draw.Drand && len(e.PublicKey) == 0:
+		*e = draw.Quicknet(e.Round)
+		if e.Round == 0 {
+			e.Round = e.RoundAfter(p.Closes)
+		}
+	}
+	return p.External.After(p.Closes)
+}
+
+// What an operator may say.
+const (
+	mostRate = 1_000_000 // a minute
+	shortest = 10 * time.Second
+	longest  = 4 * time.Hour
+)
+
 // Outcomes a caller can act on.
 var (
-	ErrOver    = errors.New("waitingroom: nobody is let in any more")
-	ErrNoPlace = errors.New("waitingroom: no place in this line")
-	errCold    = errors.New("waitingroom: room is cold") // its keys are not in Redis
+	ErrOver      = errors.New("waitingroom: nobody is let in any more")
+	ErrNoPlace   = errors.New("waitingroom: no place in this line")
+	ErrNoRoom    = errors.New("waitingroom: the event has no waiting room")
+	ErrNotYet    = errors.New("waitingroom: nobody can join yet")
+	ErrClosing   = errors.New("waitingroom: the list of the draw is being frozen")
+	ErrState     = errors.New("waitingroom: the room is not in a state for this")
+	ErrAnnounced = errors.New("waitingroom: what was announced stands once anybody could join")
+	errCold      = errors.New("waitingroom: room is cold") // its keys are not in Redis
 )

@@ -18,6 +18,7 @@ import (
 	"seatcast/checkout/stripe"
 	"seatcast/checkout/tickets"
 	"seatcast/holds"
+	"seatcast/waitingroom"
 	"seatcast/web"
 )
 
@@ -33,6 +34,8 @@ type Config struct {
 
 	ServerKey string `env:"SERVER_KEY" secret:"yes" help:"at least 32 characters, the same on every node: booking ids are derived from it, and it signs the tickets of guarded maps (required)"`
 	TicketKey string `env:"TICKET_KEY" secret:"yes" help:"what the tickets that are sold are signed with: ed25519:<base64 of a 32-byte seed>. After commas others that are accepted, so or as public:<base64 of the public key> (default: derived from the server key)"`
+
+	PassKey string `env:"PASS_KEY" secret:"yes" help:"what places in waiting rooms and the passes that end them are signed with: es256:<base64 of a 32-byte private key on P-256>. After commas others that are accepted, so or as public:<base64 of the public key> (default: derived from the server key)"`
 
 	JWKSURL    string `env:"SESSION_JWKS_URL" secret:"url" help:"where your login publishes its keys; needs issuer and audience"`
 	SessionKey string `env:"SESSION_KEY" secret:"yes" help:"a local key instead of a JWKS URL: hs256:<base64 of 32 bytes or more> or ed25519:<base64 of the seed>"`
@@ -162,6 +165,9 @@ func (c Config) faults() (fs faults) {
 	}
 	if _, err := tickets.ParseKeys(c.TicketKey, c.ServerKey); err != nil {
 		fs.add("TICKET_KEY", "cannot be used: %s", strings.TrimPrefix(err.Error(), "tickets: "))
+	}
+	if _, err := waitingroom.ParseKeys(c.PassKey, c.ServerKey); err != nil {
+		fs.add("PASS_KEY", "cannot be used: %s", strings.TrimPrefix(err.Error(), "waitingroom: "))
 	}
 	c.checkSessions(&fs)
 	c.checkPayments(&fs)

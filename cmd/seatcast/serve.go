@@ -30,6 +30,7 @@ import (
 	"seatcast/internal/idempotency"
 	"seatcast/internal/jobs"
 	"seatcast/seatmap/live"
+	"seatcast/waitingroom"
 	"seatcast/web"
 )
 
@@ -169,6 +170,10 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	watch := checkout.NewOutage(checkout.OutageOptions{Store: ledger, Holds: store, Log: b.log})
 	a.ready.outage = watch
 	books := checkout.NewBooks(ledger)
+	rooms, err := b.rooms(shop, store)
+	if err != nil {
+		return nil, err
+	}
 
 	if b.cfg.has("api") || b.cfg.has("hub") {
 		a.runners = append(a.runners, holds.Lapser{Store: store, Sales: shop, Log: b.log}.Run)
@@ -178,7 +183,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 		})
 		said.Near(feed)
 		if b.cfg.has("hub") {
-			b.buildHub(a, v1, feed, books)
+			b.buildHub(a, v1, feed, books, rooms)
 		} else {
 			a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, nil) })
 		}
@@ -186,12 +191,13 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			trail.MountAdmin(admin)
 			b.reg.MustRegister(watch)
 			a.runners = append(a.runners, watch.Run)
-			b.buildBookings(a, v1, admin, books, shop, store, feed)
+			b.buildBookings(a, v1, admin, books, shop, store, feed, rooms)
 		}
 	}
+	b.buildRooms(a, v1, admin, rooms)
 	b.buildPublisher(a, admin, shop, store)
 	b.buildSeatLog(a, admin, shop, store)
-	if err := b.buildCheckout(a, v1, admin, ledger, shop, store); err != nil {
+	if err := b.buildCheckout(a, v1, admin, ledger, shop, store, rooms); err != nil {
 		return nil, err
 	}
 	if b.seams.demo {
@@ -227,8 +233,8 @@ func (b *builder) buildPublisher(a *app, admin *echo.Group, shop *catalog.Store,
 
 // buildBookings lets shoppers hold seats, behind what the feed has heard of them,
 // or book without holding while Redis is away; and operators for them.
-func (b *builder) buildBookings(a *app, v1, admin *echo.Group, books *checkout.Books, shop *catalog.Store, store *holds.Store, feed *live.Feed) {
-	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey)).With(feed, books).Without(books)
+func (b *builder) buildBookings(a *app, v1, admin *echo.Group, books *checkout.Books, shop *catalog.Store, store *holds.Store, feed *live.Feed, rooms *waitingroom.Rooms) {
+	api := holds.NewAPI(store, shop, []byte(b.cfg.ServerKey)).With(feed, books).Without(books).Admitting(waitingroom.NewPasses(rooms))
 	if b.cfg.Gate == "on" {
 		gate := holds.NewGate(holds.GateOptions{Store: store, Heard: feed, Log: b.log})
 		b.reg.MustRegister(gate)
@@ -241,18 +247,18 @@ func (b *builder) buildBookings(a *app, v1, admin *echo.Group, books *checkout.B
 
 // buildHub joins the feed to those who watch: it orders and merges, the hub
 // writes.
-func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed, books *checkout.Books) {
+func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed, books *checkout.Books, rooms *waitingroom.Rooms) {
 	a.hub = hub.New(hub.Options{
-		Source: feed, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg,
+		Source: topics{feed, rooms}, Origins: b.cfg.Origins, Log: b.log, Registerer: b.reg,
 		Limits: b.cfg.hubLimits(a.echo.IPExtractor, b.log), MaxAge: b.cfg.HubMaxAge, Portable: b.cfg.HubEngine == "portable",
 	})
 	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
 	tickets := live.NewTickets(live.TicketOptions{Redis: b.st.rdb, Key: []byte(b.cfg.ServerKey)})
-	live.NewAPI(feed, a.hub, tickets).Without(books).Mount(v1)
+	live.NewAPI(feed, a.hub, tickets).Without(books).Beside(waitingroom.Topic(""), waitingroom.NewAPI(rooms).Allow).Mount(v1)
 }
 
 // buildCheckout joins the arbiter to the gate and to who moves the money.
-func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.Store, shop *catalog.Store, gate checkout.Holds) error {
+func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.Store, shop *catalog.Store, gate checkout.Holds, rooms *waitingroom.Rooms) error {
 	if !b.cfg.has("api") && !b.cfg.has("worker") {
 		return nil
 	}
@@ -276,7 +282,7 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 	if err != nil {
 		return err
 	}
-	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: providers, Signer: keys, Outgoing: hooks, Log: b.log})
+	desk, err := checkout.New(checkout.Options{Store: ledger, Holds: gate, Sales: shop, Providers: providers, Signer: keys, Outgoing: hooks, Line: rooms, Log: b.log})
 	if err != nil {
 		return err
 	}

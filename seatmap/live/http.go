@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -39,6 +40,7 @@ type API struct {
 	feed    *Feed
 	streams Streams
 	tickets *Tickets
+	others  map[string]Allow   // by what a topic begins with
 	books   Books              // nil: without Redis what was known last is shown
 	direct  singleflight.Group // reads of Redis, by event
 }
@@ -52,6 +54,18 @@ func NewAPI(feed *Feed, streams Streams, tickets *Tickets) *API {
 // Without has the maps of events without holds read from b.
 func (a *API) Without(b Books) *API {
 	a.books = b
+	return a
+}
+
+// Allow returns a code when a topic may not be watched.
+type Allow func(ctx context.Context, topic string) (code, detail string)
+
+// Beside has sockets watch topics that begin with a prefix and are no maps.
+func (a *API) Beside(prefix string, allow Allow) *API {
+	if a.others == nil {
+		a.others = make(map[string]Allow)
+	}
+	a.others[prefix] = allow
 	return a
 }
 
@@ -315,36 +329,18 @@ func (a *API) live(c echo.Context) error {
 	if err := a.admit(ctx, sale, c.QueryParam("ticket")); err != nil {
 		return problem(err)
 	}
-	if err := a.streams.Serve(watched(c), c.Request(), seatmap.Topic(sale.Event)); err != nil {
+	if err := a.streams.Serve(web.Stream(c), c.Request(), seatmap.Topic(sale.Event)); err != nil {
 		return problem(err)
 	}
 	c.Response().Committed = true
 	return nil
 }
 
-// answering is the writer below echo's, whose Flush hides errors. It tells echo
-// the status, for the access log.
-type answering struct {
-	http.ResponseWriter
-	to *echo.Response
-}
-
-func watched(c echo.Context) answering { return answering{c.Response().Writer, c.Response()} }
-
-// WriteHeader implements http.ResponseWriter.
-func (a answering) WriteHeader(status int) {
-	a.to.Status = status
-	a.ResponseWriter.WriteHeader(status)
-}
-
-// Unwrap is for http.ResponseController.
-func (a answering) Unwrap() http.ResponseWriter { return a.ResponseWriter }
-
 // ws upgrades. A ticket in the query stands for that of the first topic it is
 // good for.
 func (a *API) ws(c echo.Context) error {
 	first := c.QueryParam("ticket")
-	a.streams.ServeWS(watched(c), c.Request(), func(ctx context.Context, topic, ticket string) (code, detail string) {
+	a.streams.ServeWS(web.Stream(c), c.Request(), func(ctx context.Context, topic, ticket string) (code, detail string) {
 		return a.allow(ctx, topic, cmp.Or(ticket, first))
 	})
 	c.Response().Committed = true
@@ -355,7 +351,12 @@ func (a *API) ws(c echo.Context) error {
 func (a *API) allow(ctx context.Context, topic, ticket string) (code, detail string) {
 	event, ok := eventOf(topic)
 	if !ok {
-		return "unknown_topic", "topics are seatmap/<event>"
+		for prefix, allow := range a.others {
+			if strings.HasPrefix(topic, prefix) {
+				return allow(ctx, topic)
+			}
+		}
+		return "unknown_topic", "topics are seatmap/<event> and queue/<event>"
 	}
 	sale, err := a.sale(ctx, event)
 	switch {

@@ -1,0 +1,203 @@
+package waitingroom
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/seatmap"
+	"seatcast/waitingroom/draw"
+	"seatcast/web"
+)
+
+// MountAdmin adds the calls of operators to their group.
+func (a *API) MountAdmin(g *echo.Group) {
+	g.PUT("/rooms/:event", a.putRoom)
+	g.GET("/rooms/:event", a.getRoom)
+	g.PUT("/rooms/:event/rate", a.putRate)
+	g.POST("/rooms/:event/pause", a.turning(Paused))
+	g.POST("/rooms/:event/resume", a.turning(Open))
+	g.POST("/rooms/:event/over", a.turning(Over))
+	g.POST("/rooms/:event/open", a.postOpen)
+	g.POST("/rooms/:event/draw", a.postDraw)
+	g.POST("/rooms/:event/revoke", a.postRevoke)
+}
+
+// termsBody is what an operator says of a room, and is told of it.
+type termsBody struct {
+	Rate           int            `json:"rate"` // people let in a minute
+	Burst          int            `json:"burst"`
+	Cap            int            `json:"cap"`
+	SessionSeconds int            `json:"sessionSeconds"`
+	JoinsAt        time.Time      `json:"joinsAt"`
+	ClosesAt       *time.Time     `json:"closesAt"` // of the draw; null: there is none
+	OpensAt        time.Time      `json:"opensAt"`
+	External       *draw.External `json:"external,omitempty"`
+}
+
+type roomBody struct {
+	Event string `json:"event"`
+	State State  `json:"state"`
+	termsBody
+	Draw  string `json:"draw,omitempty"`  // announced, frozen or drawn
+	Frame any    `json:"frame,omitempty"` // what everybody is told
+}
+
+func (r *Room) body() roomBody {
+	b := roomBody{Event: r.Event, State: r.State, termsBody: termsBody{Rate: r.Terms.Rate, Burst: r.Terms.Burst, Cap: r.Terms.Cap,
+		SessionSeconds: int(r.Terms.Session.Seconds()), JoinsAt: r.Joins, OpensAt: r.Opens}}
+	if r.HasDraw() {
+		b.ClosesAt, b.External, b.Draw = &r.Closes, &r.announced.External, r.drawState()
+	}
+	return b
+}
+
+// putRoom makes a room, or changes one.
+func (a *API) putRoom(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	var body termsBody
+	if err := web.Bind(c, &body); err != nil {
+		return err
+	}
+	p := Plan{Terms: Terms{Rate: body.Rate, Burst: body.Burst, Cap: body.Cap, Session: time.Duration(body.SessionSeconds) * time.Second},
+		Joins: body.JoinsAt, Opens: body.OpensAt}
+	if body.ClosesAt != nil {
+		p.Closes = *body.ClosesAt
+	}
+	if body.External != nil {
+		p.External = *body.External
+	}
+	if err := p.Check(); err != nil {
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Code: "bad_room", Detail: strings.TrimPrefix(err.Error(), "draw: ")}
+	}
+	return a.changed(c)(a.rooms.Put(c.Request().Context(), c.Param("event"), p))
+}
+
+func (a *API) getRoom(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	ctx := c.Request().Context()
+	room, err := a.rooms.Room(ctx, c.Param("event"))
+	if err != nil {
+		return problem(err)
+	}
+	b := room.body()
+	if _, _, err := a.rooms.Frame(ctx, room.Event); err == nil {
+		b.Frame = a.rooms.hall(room.Event).shown()
+	}
+	return c.JSON(http.StatusOK, b)
+}
+
+func (a *API) putRate(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	var body struct {
+		Rate  *int `json:"rate"`
+		Burst int  `json:"burst"`
+	}
+	if err := web.Bind(c, &body); err != nil {
+		return err
+	}
+	if body.Rate == nil || *body.Rate < 0 || *body.Rate > mostRate || body.Burst < 0 || body.Burst > mostRate {
+		return web.Bad("bad_request", "rate is how many people are let in a minute, 0 or more; burst, which may be left out, how many at once")
+	}
+	return a.changed(c)(a.rooms.Rate(c.Request().Context(), c.Param("event"), *body.Rate, body.Burst))
+}
+
+func (a *API) turning(to State) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := web.Operator(c); err != nil {
+			return err
+		}
+		return a.changed(c)(a.rooms.Turn(c.Request().Context(), c.Param("event"), to))
+	}
+}
+
+func (a *API) postOpen(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	return a.changed(c)(a.rooms.Open(c.Request().Context(), c.Param("event")))
+}
+
+// postDraw takes in what the external source has told.
+func (a *API) postDraw(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	var body struct {
+		Told draw.Hex `json:"told"`
+	}
+	if err := web.Bind(c, &body); err != nil {
+		return err
+	}
+	return a.changed(c)(a.rooms.Told(c.Request().Context(), c.Param("event"), body.Told))
+}
+
+// postRevoke ends one pass, or what an account has.
+func (a *API) postRevoke(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	var body struct {
+		JTI  string `json:"jti"`
+		User string `json:"user"`
+	}
+	if err := web.Bind(c, &body); err != nil {
+		return err
+	}
+	ctx, event := c.Request().Context(), c.Param("event")
+	if _, err := a.rooms.Room(ctx, event); err != nil {
+		return problem(err)
+	}
+	var err error
+	switch {
+	case (body.JTI == "") == (body.User == ""):
+		return web.Bad("bad_request", "name a pass, with jti, or an account, with user")
+	case body.User != "":
+		err = a.rooms.RevokeUser(ctx, event, body.User)
+	default:
+		err = a.rooms.RevokePass(ctx, event, body.JTI)
+	}
+	if err != nil {
+		return refused(err)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// changed answers with a room that was changed.
+func (a *API) changed(c echo.Context) func(*Room, error) error {
+	return func(r *Room, err error) error {
+		if err != nil {
+			return refused(err)
+		}
+		return c.JSON(http.StatusOK, r.body())
+	}
+}
+
+// refused is the table of what errors mean to an operator.
+func refused(err error) error {
+	conflict := func(code, detail string) error {
+		return &web.Problem{Status: http.StatusConflict, Code: code, Detail: detail}
+	}
+	switch {
+	case errors.Is(err, seatmap.ErrNoEvent):
+		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event", Detail: "there is no such event"}
+	case errors.Is(err, ErrState):
+		return conflict("room_state", "the room is not in a state for this: GET /v1/admin/rooms/{event} tells which it is in")
+	case errors.Is(err, ErrAnnounced):
+		return conflict("draw_announced", "when people join, when the list closes and what is drawn with stand once anybody could join, and the opening once it was")
+	case errors.Is(err, draw.ErrExternal):
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Code: "bad_external", Detail: "this is not what was announced: of a drand round its signature, of a committer their 32 bytes, as hex"}
+	case errors.Is(err, ErrForged):
+		return web.Bad("bad_request", "jti is not that of a pass")
+	}
+	return problem(err)
+}

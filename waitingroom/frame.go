@@ -1,0 +1,413 @@
+package waitingroom
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// shown is a frame as everybody is told it: whole, numbered by the clock of Redis.
+type shown struct {
+	N         int64      `json:"n"`
+	Prev      int64      `json:"prev"` // 0: whatever somebody has, this supersedes it
+	At        int64      `json:"at"`   // Unix ms
+	State     State      `json:"state"`
+	Serving   int64      `json:"serving"` // numbers up to it are called
+	Rate      int        `json:"rate"`    // a minute, as it is set
+	Waiting   int64      `json:"waiting"`
+	Inside    int64      `json:"inside"`
+	SeatsLeft int64      `json:"seatsLeft"`
+	Eta       *eta       `json:"eta"` // null while nobody is called
+	JoinsAt   time.Time  `json:"joinsAt"`
+	ClosesAt  *time.Time `json:"closesAt"`
+	OpensAt   time.Time  `json:"opensAt"`
+	Draw      *drawShown `json:"draw"` // null: there is none
+	Poll      int        `json:"poll_after_ms"`
+}
+
+// eta is how many numbers are called a minute: by the rate as it is set, and as it
+// was measured over the last minute, the slower and the faster of them.
+type eta struct {
+	Slow int `json:"slow"`
+	Fast int `json:"fast"`
+}
+
+// drawShown is how far the draw is.
+type drawShown struct {
+	State   string `json:"state"` // announced, frozen or drawn
+	Tickets int    `json:"tickets"`
+}
+
+// drawState is how far the draw of a room is.
+func (r *Room) drawState() string {
+	switch {
+	case !r.Drawn.IsZero():
+		return "drawn"
+	case !r.Frozen.IsZero():
+		return "frozen"
+	}
+	return "announced"
+}
+
+// pollAfter is how long whoever polls waits until they do again.
+const pollAfter = 5 * time.Second
+
+func (r *Room) shown(f Frame, e *eta) shown {
+	s := shown{State: f.State, Serving: f.Serving, Rate: f.Rate, Waiting: f.Waiting, Inside: f.Inside,
+		SeatsLeft: f.Free, Eta: e, JoinsAt: r.Joins, OpensAt: r.Opens, Poll: int(pollAfter.Milliseconds())}
+	if r.HasDraw() {
+		s.ClosesAt, s.Draw = &r.Closes, &drawShown{r.drawState(), r.Tickets}
+		if r.Frozen.IsZero() {
+			s.Draw.Tickets = int(f.Waiting)
+		}
+	}
+	return s
+}
+
+// hall is what one process remembers of a room.
+type hall struct {
+	turn sync.Mutex // who serves it
+
+	due time.Time // when it is looked at again; of the goroutine that ticks
+
+	mu        sync.Mutex
+	looked    time.Time // by the clock of this process
+	frame     Frame
+	now       shown
+	text      []byte // now, as JSON
+	plain     string // the same without number and time
+	behind    bool   // Redis must be told what it does not know
+	told      shown  // published last
+	toldPlain string
+	toldAt    time.Time
+	seatsAt   time.Time // when the seats were counted last
+	keptAt    time.Time // when it was kept in Postgres last
+	kept      int64     // the last number then
+	samples   []sample  // of an open room, one a second, the oldest first
+}
+
+// sample is how far a room had called.
+type sample struct {
+	at      time.Time
+	serving int64
+}
+
+// What is measured.
+const (
+	measured = time.Minute
+	leastOf  = 10 * time.Second // before that nothing is known
+)
+
+// sampled adds a frame, and returns what is known of how fast it goes.
+func (h *hall) sampled(f Frame) *eta {
+	if f.State != Open {
+		h.samples = nil
+		return nil
+	}
+	if n := len(h.samples); n == 0 || f.At.Sub(h.samples[n-1].at) >= time.Second {
+		h.samples = append(h.samples, sample{f.At, f.Serving})
+	}
+	for len(h.samples) > 1 && f.At.Sub(h.samples[0].at) > measured {
+		h.samples = h.samples[1:]
+	}
+	e := &eta{f.Rate, f.Rate}
+	took := f.At.Sub(h.samples[0].at)
+	if took < leastOf || f.Waiting == 0 {
+		return e // of a line that is short nothing is learnt
+	}
+	is := int(float64(f.Serving-h.samples[0].serving) / took.Minutes())
+	return &eta{min(e.Slow, is), max(e.Fast, is)}
+}
+
+// hall returns what is remembered of a room.
+func (r *Rooms) hall(event string) *hall {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.halls[event]
+	if h == nil {
+		h = new(hall)
+		r.halls[event] = h
+	}
+	return h
+}
+
+// see takes in a look at a room. What was shown never goes back: a Redis that has
+// lost its last second is a second behind until it is told.
+func (h *hall) see(room *Room, f Frame) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	furthest := max(f.Serving, h.frame.Serving, room.serving)
+	h.behind = f.version < room.version || f.Serving < furthest
+	f.Serving = furthest
+	s := room.shown(f, h.sampled(f))
+	s.N, s.At = 0, 0
+	h.plain = string(encode(s))
+	s.N, s.At = max(f.At.UnixMilli(), h.now.N+1), f.At.UnixMilli()
+	h.frame, h.now, h.text, h.looked = f, s, encode(s), time.Now()
+}
+
+// encode marshals what always marshals.
+func encode(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("waitingroom: encode %T: %v", v, err))
+	}
+	return text
+}
+
+// How often watchers are told.
+const (
+	tellEvery  = time.Second      // what has changed
+	tellAnyway = 10 * time.Second // though nothing has
+)
+
+// news returns what watchers are to be told now: a state that has changed at once,
+// the rest by the tick.
+func (h *hall) news() (s shown, text []byte, some bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.text == nil || h.now.N == h.told.N {
+		return s, nil, false
+	}
+	was, is, ago := h.told, h.now, time.Since(h.toldAt)
+	turned := was.State != is.State || is.Draw != nil && was.Draw != nil && is.Draw.State != was.Draw.State
+	if !turned && (ago < tellEvery || h.plain == h.toldPlain && ago < tellAnyway) {
+		return s, nil, false
+	}
+	h.told, h.toldPlain, h.toldAt = h.now, h.plain, time.Now()
+	return h.now, h.text, true
+}
+
+// freshFor is how old a frame may be that is answered.
+const freshFor = time.Second
+
+// Frame returns what everybody is told of a room, and its number. ErrNoRoom. While
+// Redis does not answer it is what was known last.
+func (r *Rooms) Frame(ctx context.Context, event string) (n int64, text []byte, err error) {
+	room, err := r.Room(ctx, event)
+	if err != nil {
+		return 0, nil, err
+	}
+	h := r.hall(event)
+	if n, text, fresh := h.last(); fresh {
+		return n, text, nil
+	}
+	if !h.turn.TryLock() {
+		if n, text, _ := h.last(); text != nil {
+			return n, text, nil // somebody is looking
+		}
+		h.turn.Lock()
+	}
+	defer h.turn.Unlock()
+	if n, text, fresh := h.last(); fresh {
+		return n, text, nil
+	}
+	err = r.look(ctx, room, h)
+	if n, text, _ = h.last(); text == nil {
+		return 0, nil, err
+	}
+	return n, text, nil
+}
+
+func (h *hall) last() (n int64, text []byte, fresh bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now.N, h.text, h.text != nil && time.Since(h.looked) < freshFor
+}
+
+func (r *Rooms) look(ctx context.Context, room *Room, h *hall) error {
+	var f Frame
+	err := r.warmly(ctx, room.Event, func() (err error) {
+		f, err = r.o.Line.Look(ctx, room.Event)
+		return err
+	})
+	if err == nil {
+		h.see(room, f)
+	}
+	return err
+}
+
+// Topic is what watchers of a room ask for.
+func Topic(event string) string { return "queue/" + event }
+
+func eventOf(topic string) (string, bool) { return strings.CutPrefix(topic, Topic("")) }
+
+func framePath(event string) string { return "/v1/queue/" + event }
+
+// Snapshot is the frame of a topic's room: the source of what the hub cannot keep.
+func (r *Rooms) Snapshot(ctx context.Context, topic string) (n int64, data []byte, err error) {
+	event, _ := eventOf(topic)
+	return r.Frame(ctx, event)
+}
+
+// Hello is what opens a topic's stream: where this node is, and its clock.
+func (r *Rooms) Hello(ctx context.Context, topic string) ([]byte, error) {
+	n, _, err := r.Snapshot(ctx, topic)
+	if err != nil {
+		return nil, err
+	}
+	return fmt.Appendf(nil, `{"n":%d,"at":%d}`, n, time.Now().UnixMilli()), nil
+}
+
+// Poll is where a topic's frame is read without a stream.
+func (r *Rooms) Poll(topic string) (path string) {
+	event, _ := eventOf(topic)
+	return framePath(event)
+}
+
+// tick serves every room that is due.
+func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
+	var (
+		wait sync.WaitGroup
+		mu   sync.Mutex
+		errs []error
+		slot = make(chan struct{}, atOnce) // so many at the same time
+	)
+	now := time.Now()
+	for _, room := range r.all() {
+		h := r.hall(room.Event)
+		if now.Before(h.due) {
+			continue
+		}
+		h.due = now
+		if room.idle(now) {
+			h.due = now.Add(tellEvery)
+		}
+		slot <- struct{}{}
+		wait.Go(func() {
+			defer func() { <-slot }()
+			if err := r.serve(ctx, room, h, b); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, fmt.Errorf("%s: %w", room.Event, err))
+			}
+		})
+	}
+	wait.Wait()
+	if len(errs) > 0 {
+		return errs[0]
+	}
+	return nil
+}
+
+// serve does what is due in one room.
+func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) error {
+	h.turn.Lock()
+	defer h.turn.Unlock()
+	if r.o.Calls {
+		if err := r.callNext(ctx, room, h); err != nil {
+			return err
+		}
+		var err error
+		if room, err = r.Room(ctx, room.Event); err != nil {
+			return err
+		}
+	}
+	if err := r.look(ctx, room, h); err != nil {
+		return err
+	}
+	if h.behind {
+		o := room.order()
+		o.Serving = h.frame.Serving
+		if err := r.o.Line.Tell(ctx, room.Event, o); err != nil {
+			return err
+		}
+		if err := r.look(ctx, room, h); err != nil {
+			return err
+		}
+	}
+	if b != nil {
+		if s, text, some := h.news(); some {
+			b.Publish(Topic(room.Event), 0, []int64{s.N}, time.UnixMilli(s.At), bytes.Clone(text))
+		}
+	}
+	return r.keep(ctx, room, h)
+}
+
+// keepEvery is how often what Redis may lose is kept.
+const keepEvery = time.Second
+
+// keep writes down how far a room has come: the numbers given with those of two
+// seconds on top, so that none is given twice.
+func (r *Rooms) keep(ctx context.Context, room *Room, h *hall) error {
+	if time.Since(h.keptAt) < keepEvery || !r.o.Calls && !r.o.Tends {
+		return nil
+	}
+	last, before := h.frame.Last, h.kept
+	h.kept, h.keptAt = last, time.Now()
+	if before > 0 {
+		last += 2 * (h.frame.Last - before)
+	}
+	if h.frame.Serving <= room.serving && last <= room.last {
+		return nil
+	}
+	return r.o.Store.keep(ctx, room.Event, h.frame.Serving, last)
+}
+
+// countEvery is how often the seats are counted: waiting people are told within
+// two seconds that none is left.
+const countEvery = 500 * time.Millisecond
+
+// callNext calls the next numbers and tells the room how many seats are free. Once
+// none is, nor is held and may become so again, nobody is let in any more.
+func (r *Rooms) callNext(ctx context.Context, room *Room, h *hall) error {
+	if room.State != Open && room.State != Paused {
+		return nil
+	}
+	var uncounted error
+	if time.Since(h.seatsAt) >= countEvery {
+		over, err := r.count(ctx, room, h)
+		if over {
+			return err
+		}
+		uncounted = err
+	}
+	if room.State != Open {
+		return uncounted
+	}
+	err := r.warmly(ctx, room.Event, func() error {
+		_, err := r.o.Line.Call(ctx, room.Event)
+		return err
+	})
+	return errors.Join(err, uncounted)
+}
+
+// count tells a room how many seats are free, and says whether it is over.
+func (r *Rooms) count(ctx context.Context, room *Room, h *hall) (over bool, err error) {
+	free, held, err := r.o.Seats.Left(ctx, room.Event)
+	if err != nil {
+		return false, fmt.Errorf("count the seats: %w", err)
+	}
+	h.seatsAt = time.Now()
+	if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Left(ctx, room.Event, free) }); err != nil {
+		return false, err
+	}
+	if free+held > 0 {
+		return false, nil
+	}
+	return true, r.soldOut(ctx, room)
+}
+
+// idle says that nothing happens in a room soon: it is looked at once a second.
+func (r *Room) idle(now time.Time) bool {
+	return r.State == Over || (r.State == Draw || r.State == Closed) && r.Opens.Sub(now) > 2*tellEvery
+}
+
+// soldOut ends a room whose seats are gone. Another node may have done it.
+func (r *Rooms) soldOut(ctx context.Context, room *Room) error {
+	if _, err := r.Turn(ctx, room.Event, Over); !errors.Is(err, ErrState) {
+		return err
+	}
+	return nil
+}
+
+func (h *hall) shown() shown {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.now
+}

@@ -1,0 +1,369 @@
+package waitingroom
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/seatmap"
+	"seatcast/waitingroom/draw"
+	"seatcast/web"
+)
+
+// Streams holds the sessions of those who watch; the hub does.
+type Streams interface {
+	// Serve streams a topic as Server-Sent Events until the session ends. An
+	// error says that nothing was written.
+	Serve(w http.ResponseWriter, r *http.Request, topic string) error
+}
+
+// API serves the calls of those who wait.
+type API struct {
+	rooms   *Rooms
+	streams Streams // nil: nobody watches here
+}
+
+// NewAPI returns the calls of rooms.
+func NewAPI(rooms *Rooms) *API { return &API{rooms: rooms} }
+
+// Watched has those who wait watch through s.
+func (a *API) Watched(s Streams) *API {
+	a.streams = s
+	return a
+}
+
+// MountPublic adds to g, which is /v1, what is the same for everybody.
+func (a *API) MountPublic(g *echo.Group) {
+	g.GET("/queue/:event", a.frame)
+	g.GET("/queue/:event/draw", a.draw)
+	g.GET("/queue/:event/draw/list", a.list)
+	g.GET("/queue/:event/draw/shards/:shard", a.shard)
+	if a.streams != nil {
+		g.GET("/queue/:event/live", a.live)
+	}
+}
+
+// Mount adds to g, which is /v1, the calls that are one account's.
+func (a *API) Mount(g *echo.Group) {
+	g.POST("/queue/:event", a.join)
+	g.GET("/queue/:event/me", a.me)
+	g.DELETE("/queue/:event/me", a.leave)
+	g.POST("/queue/:event/pass", a.pass)
+}
+
+// heldBody is what somebody has, as they are told.
+type heldBody struct {
+	Ticket       draw.ID      `json:"ticket"`
+	State        State        `json:"state"`                  // of the room
+	Draw         bool         `json:"draw,omitempty"`         // takes part in the draw: there is no number yet
+	Nonce        string       `json:"nonce,omitempty"`        // on the list of the draw
+	Number       int64        `json:"number,omitempty"`       // the place
+	InsideUntil  *time.Time   `json:"insideUntil,omitempty"`  // was let in: POST …/pass
+	Place        string       `json:"place,omitempty"`        // signed: the receipt. To be kept
+	Announcement *draw.Digest `json:"announcement,omitempty"` // of the draw
+	Cloudflare   *cloudflare  `json:"cfWaitingRoom,omitempty"`
+}
+
+func (h *Held) body() heldBody {
+	b := heldBody{Ticket: h.Ticket.ID, State: h.Room.State, Draw: h.Drawn, Nonce: h.Nonce, Number: h.Number, Place: h.Place}
+	if !h.Until.IsZero() {
+		b.InsideUntil = &h.Until
+	}
+	if h.Room.HasDraw() {
+		d := h.Room.announced.Digest()
+		b.Announcement = &d
+	}
+	return b
+}
+
+// join answers 201 with a new place, or 200 with the one the account has.
+func (a *API) join(c echo.Context) error {
+	user, err := web.User(c)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Nonce *draw.ID `json:"nonce"`
+		Place string   `json:"place"`
+	}
+	if err := bindAny(c, &body); err != nil {
+		return err
+	}
+	h, err := a.rooms.Join(c.Request().Context(), c.Param("event"), user, body.Nonce, body.Place)
+	if err != nil {
+		return problem(err)
+	}
+	status := http.StatusOK
+	if h.New {
+		status = http.StatusCreated
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	return c.JSON(status, h.body())
+}
+
+// bindAny reads a body that may be absent.
+func bindAny(c echo.Context, v any) error {
+	if c.Request().ContentLength == 0 {
+		return nil
+	}
+	return web.Bind(c, v)
+}
+
+// me answers what the account has.
+func (a *API) me(c echo.Context) error {
+	user, err := web.User(c)
+	if err != nil {
+		return err
+	}
+	ctx, event := c.Request().Context(), c.Param("event")
+	h, err := a.rooms.Find(ctx, event, user)
+	if err != nil {
+		return problem(err)
+	}
+	b := h.body()
+	if strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMEApplicationJSON) {
+		if _, _, err := a.rooms.Frame(ctx, event); err != nil {
+			return problem(err)
+		}
+		b.Cloudflare = h.cloudflare(a.rooms.hall(event).shown(), time.Now())
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
+	return c.JSON(http.StatusOK, b)
+}
+
+func (a *API) leave(c echo.Context) error {
+	user, err := web.User(c)
+	if err != nil {
+		return err
+	}
+	if err := a.rooms.Leave(c.Request().Context(), c.Param("event"), user); err != nil {
+		return problem(err)
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+// pass answers 200 with a pass once it is the account's turn, and until then 202
+// with when to ask again.
+func (a *API) pass(c echo.Context) error {
+	user, err := web.User(c)
+	if err != nil {
+		return err
+	}
+	var body struct {
+		Place string `json:"place"`
+	}
+	if err := bindAny(c, &body); err != nil {
+		return err
+	}
+	turn, pass, err := a.rooms.Claim(c.Request().Context(), c.Param("event"), user, body.Place)
+	if err != nil {
+		return problem(err)
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	switch {
+	case pass != "":
+		return c.JSON(http.StatusOK, struct {
+			Pass      string    `json:"pass"`
+			ExpiresAt time.Time `json:"expiresAt"`
+		}{pass, turn.Inside.Truncate(time.Second)})
+	case turn.State == Draw || turn.State == Closed:
+		return problem(ErrNotYet)
+	case turn.State == Paused:
+		return &web.Problem{Status: http.StatusConflict, Code: "queue_paused", RetryAfter: again(10 * time.Second), Common: true,
+			Detail: "nobody is let in for the moment; every place is kept", Extra: map[string]any{"number": turn.Number}}
+	}
+	wait := again(8 * time.Second) // called is told by the frame: asking sooner is of no use
+	if turn.Called {
+		wait = again(2 * time.Second) // who is silent for five seconds is passed over
+	}
+	c.Response().Header().Set("Retry-After", strconv.Itoa(int(wait.Seconds())))
+	if turn.Called {
+		return c.JSON(http.StatusAccepted, map[string]int64{"ahead": turn.Ahead})
+	}
+	return c.JSON(http.StatusAccepted, map[string]int64{"number": turn.Number})
+}
+
+// again draws a wait about so long, in whole seconds: nobody comes back together.
+func again(d time.Duration) time.Duration {
+	s := int(d / time.Second)
+	return time.Duration(max(1, s/2+rand.IntN(s+1))) * time.Second
+}
+
+// frame answers what everybody is told.
+func (a *API) frame(c echo.Context) error {
+	n, text, err := a.rooms.Frame(c.Request().Context(), c.Param("event"))
+	if err != nil {
+		return problem(err)
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "public, max-age=1")
+	tag := `"` + strconv.FormatInt(n, 10) + `"`
+	c.Response().Header().Set("ETag", tag)
+	if c.Request().Header.Get("If-None-Match") == tag {
+		return c.NoContent(http.StatusNotModified)
+	}
+	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, text)
+}
+
+// live streams the frames.
+func (a *API) live(c echo.Context) error {
+	event := c.Param("event")
+	if _, err := a.rooms.Room(c.Request().Context(), event); err != nil {
+		return problem(err)
+	}
+	if err := a.streams.Serve(web.Stream(c), c.Request(), Topic(event)); err != nil {
+		return problem(err)
+	}
+	c.Response().Committed = true
+	return nil
+}
+
+// Allow returns a code when a topic of a socket is no room's.
+func (a *API) Allow(ctx context.Context, topic string) (code, detail string) {
+	event, _ := eventOf(topic)
+	switch _, err := a.rooms.Room(ctx, event); {
+	case errors.Is(err, ErrNoRoom):
+		return "unknown_topic", "the event has no waiting room"
+	case err != nil:
+		return "unavailable", "rooms cannot be looked up now; ask again in a second"
+	}
+	return "", ""
+}
+
+// drawBody is all that is published of a draw so far but its tickets.
+type drawBody struct {
+	State        string          `json:"state"`        // announced, frozen or drawn
+	Announcement json.RawMessage `json:"announcement"` // exactly as it was published
+	Digest       draw.Digest     `json:"digest"`       // of it: every receipt carries it
+	Tickets      int             `json:"tickets,omitempty"`
+	Root         *draw.Digest    `json:"root,omitempty"`
+	FrozenAt     *time.Time      `json:"frozenAt,omitempty"`
+	Seed         *draw.Digest    `json:"seed,omitempty"`
+	Told         draw.Hex        `json:"told,omitempty"`
+	Key          *draw.Digest    `json:"key,omitempty"`
+	DrawnAt      *time.Time      `json:"drawnAt,omitempty"`
+	Shards       int             `json:"shards,omitempty"` // how many; a ticket's is told by its first bits
+	List         string          `json:"list,omitempty"`   // what seatcast verify-draw reads
+}
+
+func (a *API) draw(c echo.Context) error {
+	ctx := c.Request().Context()
+	room, err := a.rooms.Room(ctx, c.Param("event"))
+	if err != nil {
+		return problem(err)
+	}
+	if !room.HasDraw() {
+		return problem(errNoDraw)
+	}
+	b := drawBody{State: room.drawState(), Announcement: json.RawMessage(room.Announcement), Digest: room.announced.Digest()}
+	if b.State != "announced" {
+		b.Tickets, b.Root, b.FrozenAt = room.Tickets, &room.Root, &room.Frozen
+	}
+	if b.State == "drawn" {
+		d, err := a.rooms.published(ctx, room.Event)
+		if err != nil {
+			return problem(err)
+		}
+		b.Seed, b.Told, b.Key, b.DrawnAt = &d.record.Seed, room.Told, &room.Key, &room.Drawn
+		b.Shards, b.List = len(d.shards), framePath(room.Event)+"/draw/list"
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "public, max-age=2")
+	return c.JSON(http.StatusOK, b)
+}
+
+// forEver is what a cache is told of what is drawn: it never changes.
+const forEver = "public, max-age=31536000, immutable"
+
+func (a *API) shard(c echo.Context) error {
+	d, err := a.rooms.published(c.Request().Context(), c.Param("event"))
+	if err != nil {
+		return problem(drawError(err))
+	}
+	n, err := strconv.Atoi(c.Param("shard"))
+	if err != nil || n < 0 || n >= len(d.shards) {
+		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_shard", Detail: fmt.Sprintf("shards are 0 to %d", len(d.shards)-1)}
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, forEver)
+	return c.JSON(http.StatusOK, d.shards[n])
+}
+
+func (a *API) list(c echo.Context) error {
+	d, err := a.rooms.published(c.Request().Context(), c.Param("event"))
+	if err != nil {
+		return problem(drawError(err))
+	}
+	h := c.Response().Header()
+	h.Set(echo.HeaderCacheControl, forEver)
+	h.Set(echo.HeaderContentType, "application/x-ndjson")
+	c.Response().WriteHeader(http.StatusOK)
+	return draw.Write(c.Response(), d.record, d.list, d.ranks)
+}
+
+var (
+	errNoDraw   = errors.New("waitingroom: there is no draw")
+	errNotDrawn = errors.New("waitingroom: the draw is not over")
+)
+
+// drawError is what a state means to who asks for a list.
+func drawError(err error) error {
+	if errors.Is(err, ErrState) {
+		return errNotDrawn
+	}
+	return err
+}
+
+// problem is the table of what errors mean to who waits. What is not in it is a
+// fault of ours.
+func problem(err error) error {
+	switch {
+	case errors.Is(err, ErrNoRoom):
+		return &web.Problem{Status: http.StatusNotFound, Code: "no_queue", Detail: "this event has no waiting room, or does not exist"}
+	case errors.Is(err, ErrNotYet):
+		return &web.Problem{Status: http.StatusConflict, Code: "queue_not_open", RetryAfter: again(10 * time.Second), Common: true,
+			Detail: "it is not the time for this yet: GET /v1/queue/{event} says when"}
+	case errors.Is(err, ErrClosing):
+		return &web.Problem{Status: http.StatusServiceUnavailable, Code: "queue_closing", RetryAfter: again(2 * time.Second),
+			Detail: "the list of the draw is being frozen; try again: you will be behind it"}
+	case errors.Is(err, ErrOver):
+		return &web.Problem{Status: http.StatusGone, Code: "queue_over", Detail: "nobody is let in any more"}
+	case errors.Is(err, ErrNoPlace):
+		return &web.Problem{Status: http.StatusNotFound, Code: "no_place", Detail: "this account has no place in the line: POST /v1/queue/{event}"}
+	case errors.Is(err, errNoDraw):
+		return &web.Problem{Status: http.StatusNotFound, Code: "no_draw", Detail: "this line is in the order of arrival"}
+	case errors.Is(err, errNotDrawn):
+		return &web.Problem{Status: http.StatusNotFound, Code: "not_drawn", Detail: "the draw is not over yet"}
+	case errors.Is(err, ErrNoPass):
+		return &web.Problem{Status: http.StatusForbidden, Code: "pass_required", Detail: "people are let in one by one: POST /v1/queue/{event} for a place, and show the pass you get as Seatcast-Pass"}
+	case errors.Is(err, ErrForged):
+		return &web.Problem{Status: http.StatusForbidden, Code: "pass_invalid", Detail: "this is no pass of this account for this event"}
+	case errors.Is(err, ErrExpired):
+		return &web.Problem{Status: http.StatusForbidden, Code: "pass_expired", Detail: "the time inside is over: POST /v1/queue/{event} for another place"}
+	case errors.Is(err, seatmap.ErrUnavailable), errors.Is(err, errCold):
+		return fmt.Errorf("%w: %w", &web.Problem{Status: http.StatusServiceUnavailable, Code: "store_unavailable", RetryAfter: again(2 * time.Second),
+			Detail: "the waiting room does not answer at the moment; every place is kept: try again"}, err)
+	}
+	return err
+}
+
+// Passes judge the passes of those who book.
+type Passes struct{ rooms *Rooms }
+
+// NewPasses returns a judge of the passes of rooms.
+func NewPasses(rooms *Rooms) Passes { return Passes{rooms} }
+
+// Admit is Rooms.Admit with errors that are ready to be returned.
+func (p Passes) Admit(ctx context.Context, event, user, token string) (*seatmap.Pass, error) {
+	pass, err := p.rooms.Admit(ctx, event, user, token)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return pass, nil
+}
