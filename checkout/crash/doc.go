@@ -1,3 +1,3 @@
 // Package crash has only tests: those that kill a desk which sells from the real
-// gate, between every two steps of a sale, and see what another one makes of it.
+// gate, before and after every step of a sale, and see what another one makes of it.
 package crash

@@ -74,9 +74,6 @@ var times = sandbox.Options{Delay: 30 * time.Millisecond, Late: time.Hour, Authe
 func (st stage) open(g *gate, o checkout.Options) (*site, error) {
 	ctx := context.Background()
 	log := slog.New(slog.DiscardHandler)
-	if os.Getenv("CRASH_LOG") != "" {
-		log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-	}
 	pool, err := pgxpool.New(ctx, st.Postgres)
 	if err != nil {
 		return nil, err
@@ -242,7 +239,7 @@ func (st stage) seed(ctx context.Context, pool *pgxpool.Pool) error {
 	return nil
 }
 
-// hold takes the seats of a sale, and makes the one it is going to lose
+// hold takes the seats of a sale, and makes one that it is going to lose
 // unavailable behind its back.
 func (s *site) hold(ctx context.Context, p plan) error {
 	sale, err := bill{}.Sale(ctx, p.Event)
