@@ -20,8 +20,8 @@ import (
 var speak = []string{".", "../holds", "../checkout", "../catalog", "../seatmap/live"}
 
 // operatorsOnly are files whose problems only an operator's calls meet.
-var operatorsOnly = []string{"keyed.go", "../holds/admin.go", "../holds/office.go", "../checkout/admin.go", "../checkout/pick.go", "../checkout/refundhttp.go",
-	"../checkout/cancelhttp.go", "../catalog/admin.go"}
+var operatorsOnly = []string{"keyed.go", "../holds/admin.go", "../holds/office.go", "../checkout/admin.go", "../checkout/pick.go", "../checkout/adminrefunds.go",
+	"../checkout/admincancel.go", "../catalog/admin.go"}
 
 // unheard are codes of the other files that no page is told, and why.
 var unheard = map[string]string{
