@@ -55,6 +55,10 @@ type reconcileArgs struct {
 func (reconcileArgs) Kind() string                 { return "reconcile" }
 func (reconcileArgs) InsertOpts() river.InsertOpts { return jobOpts() }
 
+// JobKinds are the kinds of jobs a desk works, those of webhooks beside its own.
+var JobKinds = []string{captureArgs{}.Kind(), voidArgs{}.Kind(), refundArgs{}.Kind(), giveBackArgs{}.Kind(), reconcileArgs{}.Kind(),
+	auditArgs{}.Kind(), inspectArgs{}.Kind(), outgoing.JobKind}
+
 const (
 	jobQueue   = "checkout"
 	jobWorkers = 20

@@ -13,8 +13,11 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// Queue is the queue of the jobs that send.
-const Queue = "webhooks"
+// Queue is the queue of the jobs that send, and JobKind what they are called.
+const (
+	Queue   = "webhooks"
+	JobKind = "webhook"
+)
 
 // sendArgs name the turn of a delivery.
 type sendArgs struct {
@@ -22,7 +25,7 @@ type sendArgs struct {
 	Turn     int   `json:"turn"`
 }
 
-func (sendArgs) Kind() string { return "webhook" }
+func (sendArgs) Kind() string { return JobKind }
 
 // Of jobs that wait those of webhooks that answer are taken first.
 const (

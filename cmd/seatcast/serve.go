@@ -273,7 +273,7 @@ func (b *builder) buildCheckout(a *app, v1, admin *echo.Group, ledger *checkout.
 	if err != nil {
 		return fmt.Errorf("%sTICKET_KEY: %w", envPrefix, err)
 	}
-	queue, err := jobs.New(b.st.pool, b.log)
+	queue, err := jobs.New(b.st.pool, checkout.JobKinds, b.log)
 	if err != nil {
 		return err
 	}

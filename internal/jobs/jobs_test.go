@@ -30,7 +30,7 @@ func setup(t *testing.T) *house {
 	t.Helper()
 	h := &house{t: t, pool: devtest.Postgres(t), echo: web.New(web.Options{Log: slog.New(slog.DiscardHandler)})}
 	var err error
-	if h.Queue, err = jobs.New(h.pool, slog.New(slog.DiscardHandler)); err != nil {
+	if h.Queue, err = jobs.New(h.pool, []string{"capture", "void", "refund"}, slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	h.MountAdmin(h.echo.Group("/v1/admin", web.AsOperator("ann")))

@@ -19,13 +19,18 @@ import (
 type Queue struct {
 	pool   *pgxpool.Pool
 	client *river.Client[pgx.Tx] // works nothing
+	kinds  []string
 	log    *slog.Logger
 
 	count, stuck, oldest *prometheus.GaugeVec
 }
 
-// New returns the queue of a migrated database. It does no I/O.
-func New(pool *pgxpool.Pool, log *slog.Logger) (*Queue, error) {
+// waiting are the states a job that is not done may have.
+var waiting = []string{"available", "running", "scheduled", "retryable", "pending", "discarded", "cancelled"}
+
+// New returns the queue of a migrated database. Of kinds there are figures also
+// while there is no such job. It does no I/O.
+func New(pool *pgxpool.Pool, kinds []string, log *slog.Logger) (*Queue, error) {
 	client, err := river.NewClient(riverpgxv5.New(pool), &river.Config{})
 	if err != nil {
 		return nil, fmt.Errorf("job queue: %w", err)
@@ -33,11 +38,27 @@ func New(pool *pgxpool.Pool, log *slog.Logger) (*Queue, error) {
 	gauge := func(name, help string, labels ...string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
 	}
-	return &Queue{pool: pool, client: client, log: log,
+	q := &Queue{pool: pool, client: client, kinds: kinds, log: log,
 		count:  gauge("jobs", "Jobs that are not done, by kind and state, as this worker saw last.", "kind", "state"),
 		stuck:  gauge("jobs_stuck", "Jobs that have failed five times at least, or were given up, by kind, as this worker saw last.", "kind"),
 		oldest: gauge("jobs_oldest_due_seconds", "How long the job that waits longest has been due, by kind, as this worker saw last.", "kind"),
-	}, nil
+	}
+	q.reset()
+	return q, nil
+}
+
+// reset makes every figure nought.
+func (q *Queue) reset() {
+	q.count.Reset()
+	q.stuck.Reset()
+	q.oldest.Reset()
+	for _, kind := range q.kinds {
+		for _, state := range waiting {
+			q.count.WithLabelValues(kind, state).Set(0)
+		}
+		q.stuck.WithLabelValues(kind).Set(0)
+		q.oldest.WithLabelValues(kind).Set(0)
+	}
 }
 
 var _ prometheus.Collector = (*Queue)(nil)
@@ -90,28 +111,24 @@ func (q *Queue) Look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("count jobs: %w", err)
 	}
-	var (
-		kind, state string
-		n, stuck    float64
-		due         float64
-		stuckOf     = map[string]float64{}
-		dueOf       = map[string]float64{}
-	)
-	q.count.Reset()
-	_, err = pgx.ForEachRow(rows, []any{&kind, &state, &n, &stuck, &due}, func() error {
-		q.count.WithLabelValues(kind, state).Set(n)
-		stuckOf[kind] += stuck
-		dueOf[kind] = max(dueOf[kind], due)
-		return nil
+	type figures struct {
+		kind, state   string
+		n, stuck, due float64
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (f figures, err error) {
+		err = row.Scan(&f.kind, &f.state, &f.n, &f.stuck, &f.due)
+		return f, err
 	})
 	if err != nil {
 		return fmt.Errorf("count jobs: %w", err)
 	}
-	q.stuck.Reset()
-	q.oldest.Reset()
-	for kind := range stuckOf {
-		q.stuck.WithLabelValues(kind).Set(stuckOf[kind])
-		q.oldest.WithLabelValues(kind).Set(dueOf[kind])
+	q.reset()
+	dueOf := map[string]float64{}
+	for _, f := range all {
+		q.count.WithLabelValues(f.kind, f.state).Set(f.n)
+		q.stuck.WithLabelValues(f.kind).Add(f.stuck)
+		dueOf[f.kind] = max(dueOf[f.kind], f.due)
+		q.oldest.WithLabelValues(f.kind).Set(dueOf[f.kind])
 	}
 	return nil
 }
