@@ -57,7 +57,7 @@ func TestNoCrashChargesWithoutSeatsOrSellsWithoutMoney(t *testing.T) {
 		// Those that stop in a job keep a worker of the queue each, and one more for the
 		// reconciler: shuffled, no lot has too many.
 		rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-		size := 40
+		size := 24 // of 20 workers
 		if !rehearsal.Attended {
 			size = 8
 		}
