@@ -2,11 +2,13 @@ package waitingroom
 
 import (
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -42,6 +44,7 @@ func (a *API) Watched(s Streams) *API {
 
 // MountPublic adds to g, which is /v1, what is the same for everybody.
 func (a *API) MountPublic(g *echo.Group) {
+	g.GET("/passes/keys", a.keys)
 	g.GET("/queue/:event", a.frame)
 	g.GET("/queue/:event/draw", a.draw)
 	g.GET("/queue/:event/draw/list", a.list)
@@ -211,6 +214,33 @@ func (a *API) frame(c echo.Context) error {
 		return c.NoContent(http.StatusNotModified)
 	}
 	return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, text)
+}
+
+// jwk is a public key as RFC 7518 writes it.
+type jwk struct {
+	Type  string `json:"kty"`
+	Curve string `json:"crv"`
+	Use   string `json:"use"`
+	Alg   string `json:"alg"`
+	ID    string `json:"kid"`
+	X     string `json:"x"`
+	Y     string `json:"y"`
+}
+
+// keys answers what places and passes may be signed with.
+func (a *API) keys(c echo.Context) error {
+	all := []jwk{}
+	for id, key := range a.rooms.o.Keys.Public() {
+		raw, err := key.Bytes() // 4, x, y
+		if err != nil {
+			return err
+		}
+		x, y := raw[1:len(raw)/2+1], raw[len(raw)/2+1:]
+		all = append(all, jwk{"EC", "P-256", "sig", "ES256", id, base64.RawURLEncoding.EncodeToString(x), base64.RawURLEncoding.EncodeToString(y)})
+	}
+	slices.SortFunc(all, func(a, b jwk) int { return strings.Compare(a.ID, b.ID) })
+	c.Response().Header().Set(echo.HeaderCacheControl, "public, max-age=300")
+	return c.JSON(http.StatusOK, map[string][]jwk{"keys": all})
 }
 
 // live streams the frames.

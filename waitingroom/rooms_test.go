@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -127,7 +128,7 @@ func (b *box) Left(context.Context, string) (free, held int64, err error) {
 // Publish implements waitingroom.Broadcaster.
 func (b *box) Publish(topic string, _ int64, _ []int64, _ time.Time, text []byte) <-chan struct{} {
 	f := frame{at: time.Now()}
-	if err := json.Unmarshal(text, &f); err != nil || topic != waitingroom.Topic(b.event) {
+	if err := parse(text, &f); err != nil || topic != waitingroom.Topic(b.event) {
 		b.Errorf("told %s: %s", topic, text)
 	}
 	b.mu.Lock()
@@ -135,6 +136,8 @@ func (b *box) Publish(topic string, _ int64, _ []int64, _ time.Time, text []byte
 	b.frames = append(b.frames, f)
 	return nil
 }
+
+func parse(text []byte, f *frame) error { return json.Unmarshal(text, f) }
 
 // until waits for a frame.
 func (b *box) until(what string, is func(frame) bool) frame {
@@ -551,6 +554,28 @@ func TestNativeAppsAreToldWhatTheyKnow(t *testing.T) {
 	}
 	if a := b.send("GET", "fan-4", b.queue("/me"), "", "Accept", "text/html"); a.CfWaitingRoom != nil {
 		t.Errorf("whoever did not ask is told %v", a.CfWaitingRoom)
+	}
+}
+
+func TestWhoHasTheKeysCanCheckAPlace(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	place := b.joins("ann", "").Place
+	var published struct{ Keys []struct{ Kid, X, Y string } }
+	b.must(json.Unmarshal([]byte(b.send("GET", "", "/v1/passes/keys", "").Body), &published))
+	if len(published.Keys) != 1 {
+		t.Fatalf("%d keys", len(published.Keys))
+	}
+	raw := []byte{4}
+	for _, part := range []string{published.Keys[0].X, published.Keys[0].Y} {
+		half, err := base64.RawURLEncoding.DecodeString(part)
+		b.must(err)
+		raw = append(raw, half...)
+	}
+	stranger, err := waitingroom.ParseKeys("public:"+base64.StdEncoding.EncodeToString(raw), "a secret of somebody else")
+	b.must(err)
+	if p, err := stranger.OpenPlace(place); err != nil || p.Number != 1 || p.Event != b.event {
+		t.Errorf("%+v, %v", p, err)
 	}
 }
 

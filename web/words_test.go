@@ -17,15 +17,16 @@ import (
 )
 
 // speak are the folders whose handlers answer a shopper with problems.
-var speak = []string{".", "../holds", "../checkout", "../catalog", "../seatmap/live"}
+var speak = []string{".", "../holds", "../checkout", "../catalog", "../seatmap/live", "../waitingroom"}
 
 // operatorsOnly are files whose problems only an operator's calls meet.
 var operatorsOnly = []string{"keyed.go", "../holds/admin.go", "../holds/office.go", "../checkout/admin.go", "../checkout/pick.go", "../checkout/adminrefunds.go",
-	"../checkout/admincancel.go", "../catalog/admin.go"}
+	"../checkout/admincancel.go", "../catalog/admin.go", "../waitingroom/admin.go"}
 
 // unheard are codes of the other files that no page is told, and why.
 var unheard = map[string]string{
 	"bad_signature": "a payment provider's webhook is told",
+	"unknown_shard": "no ticket leads to it",
 }
 
 // ours are codes the page makes itself.
