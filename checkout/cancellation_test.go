@@ -2,13 +2,16 @@ package checkout_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 
 	"seatcast/checkout"
 	"seatcast/checkout/sandbox"
+	"seatcast/seatmap"
 )
 
 func (h *house) cancellation(method string, body map[string]any) (status int, code string, r checkout.CancelReport) {
@@ -233,4 +236,31 @@ func TestACancellationThatRefundsNothingMayBeginTo(t *testing.T) {
 	h.becomes(id, "refunded")
 	h.ends()
 	h.sound()
+}
+
+// The mirror has read how many places are left, and the event is cancelled before
+// it notes that it has told them.
+func TestAnAreaThatClosesWhileItsPlacesAreToldIsToldAgain(t *testing.T) {
+	h := setup(t)
+	cancelled := make(chan error, 1)
+	var once sync.Once
+	h.holds.spend = func(ctx context.Context, _ seatmap.Marks) (err error) {
+		once.Do(func() {
+			go func() {
+				_, err := h.desk.CancelEvent(t.Context(), event, checkout.Cancellation{Reason: "fire", By: "boss"})
+				cancelled <- err
+			}()
+			for closed := false; !closed && err == nil; {
+				err = h.pool.QueryRow(ctx, `SELECT closed FROM areas`).Scan(&closed)
+			}
+		})
+		return err
+	}
+	h.exec(`UPDATE areas SET mirror_due = true`)
+	must(t, h.desk.Mirror(t.Context(), event))
+	must(t, <-cancelled)
+	must(t, h.desk.Mirror(t.Context(), event))
+	if left := h.holds.leftIn("floor"); left != 0 {
+		t.Errorf("the gate has %d places of an event that is cancelled", left)
+	}
 }

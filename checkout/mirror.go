@@ -113,7 +113,7 @@ func (r basketRow) basket(event string) seatmap.Basket {
 // due is what Redis has not been told of an event, as it is now.
 type due struct {
 	Sold, Free, Closed []int
-	Left, Taken        map[string]int    // by area; Taken to see whether it is still so afterwards
+	Left               map[string]int    // places, by area
 	Bookings           []string          // sold
 	Over               map[string]string // bookings that came to nothing, whose holds are given back: by id, their accounts
 	Bought, Changes    map[string]int    // tickets by account; Changes to see whether it is still so afterwards
@@ -133,20 +133,19 @@ const cameToNothing = `('lost', 'released', 'expired')`
 func readDue(ctx context.Context, tx pgx.Tx, event string) (d due, err error) {
 	err = tx.QueryRow(ctx, `
 		WITH s AS (SELECT i, status FROM seats WHERE event_id = $1 AND mirror_due ORDER BY status <> 'sold' LIMIT $2),
-			a AS (SELECT area, free, sold FROM areas WHERE event_id = $1 AND mirror_due),
+			a AS (SELECT area, free FROM areas WHERE event_id = $1 AND mirror_due),
 			u AS (SELECT user_id, changes FROM buyers WHERE event_id = $1 AND changes <> told)
 		SELECT ARRAY(SELECT i FROM s WHERE status = 'sold' ORDER BY i),
 			ARRAY(SELECT i FROM s WHERE status = 'available' ORDER BY i),
 			ARRAY(SELECT i FROM s WHERE status = 'unavailable' ORDER BY i),
 			(SELECT coalesce(jsonb_object_agg(area, free), '{}') FROM a),
-			(SELECT coalesce(jsonb_object_agg(area, sold), '{}') FROM a),
 			ARRAY(SELECT id FROM bookings WHERE event_id = $1 AND mirror_due AND state NOT IN `+cameToNothing+` ORDER BY id),
 			(SELECT coalesce(jsonb_object_agg(id, user_id), '{}') FROM
 				(SELECT id, user_id FROM bookings WHERE event_id = $1 AND mirror_due AND state IN `+cameToNothing+` ORDER BY id LIMIT $3) o),
 			(SELECT coalesce(jsonb_object_agg(user_id, (SELECT count(*) FROM tickets t
 				WHERE t.event_id = $1 AND t.user_id = u.user_id AND t.state = 'live')), '{}') FROM u),
 			(SELECT coalesce(jsonb_object_agg(user_id, changes), '{}') FROM u)`, event, tellMost, releaseMost).
-		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Taken, &d.Bookings, &d.Over, &d.Bought, &d.Changes)
+		Scan(&d.Sold, &d.Free, &d.Closed, &d.Left, &d.Bookings, &d.Over, &d.Bought, &d.Changes)
 	return d, err
 }
 
@@ -206,8 +205,8 @@ func (d *due) told(ctx context.Context, tx pgx.Tx, event string) (rows int64, er
 	}
 	_, err = tx.Exec(ctx, `
 		UPDATE areas SET mirror_due = false WHERE event_id = $1 AND area IN (
-			SELECT area FROM areas WHERE event_id = $1 AND mirror_due AND sold = ($2::jsonb ->> area)::int
-			ORDER BY area FOR UPDATE SKIP LOCKED)`, event, d.Taken)
+			SELECT area FROM areas WHERE event_id = $1 AND mirror_due AND free = ($2::jsonb ->> area)::int
+			ORDER BY area FOR UPDATE SKIP LOCKED)`, event, d.Left)
 	if err != nil {
 		return 0, err
 	}
