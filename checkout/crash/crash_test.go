@@ -232,7 +232,7 @@ func (s *site) wait(t *testing.T, st stage) {
 	for _, p := range st.Sales {
 		events = append(events, p.Event)
 	}
-	for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(5 * time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		busy, err := s.busy(t.Context(), events, true)
 		must(t, err)
 		if len(busy) == 0 {

@@ -220,8 +220,8 @@ func live(in io.Reader, out io.Writer) error {
 	return syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
 
-// patience is how long a sale may take.
-const patience = 20 * time.Second
+// patience is how long a sale may take, on a machine that does much else.
+const patience = 2 * time.Minute
 
 // waiter asks for all who wait until nothing is to come of a sale.
 type waiter struct {
