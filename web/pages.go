@@ -26,15 +26,16 @@ type asset struct {
 }
 
 // MountPages adds the browser client: the list of events at /, the page of an
-// event at /events/{event}, and the files they load below /app/{hash of all of
+// event at /events/{event}, that of its line at /queue/{event}, and the files they load below /app/{hash of all of
 // them}/, which a browser keeps for ever. There is no build step: what web/app
 // holds is what a browser reads.
 func MountPages(e *echo.Echo) {
 	files, hash := readApp(app)
 	base := "/app/" + hash
-	home, event := files["index.html"].page(base), files["event.html"].page(base)
+	home, event, queue := files["index.html"].page(base), files["event.html"].page(base), files["queue.html"].page(base)
 	e.GET("/", home.serve("no-cache"))
 	e.GET("/events/:event", event.serve("no-cache"))
+	e.GET("/queue/:event", queue.serve("public, max-age=60")) // a million people open it in one minute
 	e.GET("/app/:hash/:file", func(c echo.Context) error {
 		a, ok := files[c.Param("file")]
 		if !ok || strings.HasSuffix(c.Param("file"), ".html") {

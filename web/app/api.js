@@ -1,6 +1,8 @@
 // Calls of the HTTP API. Every failure is a Problem: the server's own, or
 // "offline" when there was no answer.
 
+import { backToLine, passFor } from './line.js';
+
 const TIMEOUT = 15000;
 
 /** Problem is a call that failed, by the server's stable code. */
@@ -49,12 +51,15 @@ export class Api {
     const headers = {};
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (key) headers['Idempotency-Key'] = key;
+    const pass = passFor(path);
+    if (pass) headers['Seatcast-Pass'] = pass;
     for (let again = true; ; again = false) {
       if (quiet && !this.#session.known) throw new Problem({ code: 'token_missing' });
       headers.Authorization = `Bearer ${await this.#token()}`;
       try {
         return await this.#send(method, path, { cache: 'no-store', headers, body: body === undefined ? undefined : JSON.stringify(body) });
       } catch (p) {
+        backToLine(method, path, p.code);
         if (p.status !== 401) throw p;
         this.#session.forget();
         if (!again) throw p;

@@ -1,0 +1,95 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/internal/browsertest"
+	"seatcast/web"
+)
+
+func lineFrame(n int, state string, serving int) string {
+	return fmt.Sprintf(`{"n":%d,"prev":0,"at":1,"state":%q,"serving":%d,"rate":60,"waiting":90,"inside":3,"seatsLeft":120,"eta":{"slow":30,"fast":60},
+		"joinsAt":"2020-01-01T00:00:00Z","closesAt":null,"opensAt":"2020-01-01T00:00:00Z","draw":null,"poll_after_ms":5000}`, n, state, serving)
+}
+
+func oneLine(text string) string { return strings.Join(strings.Fields(text), "") }
+
+func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
+	s := newStream()
+	var places, claims atomic.Int64
+	url := client(t, func(g *echo.Group) {
+		g.GET("/events/e", func(c echo.Context) error {
+			return c.JSONBlob(200, []byte(`{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00"}`))
+		})
+		g.POST("/demo/session", func(c echo.Context) error { return c.JSON(200, map[string]string{"token": "tok"}) })
+		g.GET("/queue/e", func(c echo.Context) error { return c.JSONBlob(200, []byte(lineFrame(1, "open", 10))) })
+		g.GET("/queue/e/live", s.serve)
+		g.POST("/queue/e", func(c echo.Context) error {
+			var body struct{ Place string }
+			if err := c.Bind(&body); err != nil {
+				return err
+			}
+			if body.Place == "signed" {
+				places.Add(1)
+			}
+			return c.JSONBlob(201, []byte(`{"ticket":"AAAAAAAAAAAAAAAAAAAAAA","state":"open","number":100,"place":"signed"}`))
+		})
+		g.POST("/queue/e/pass", func(c echo.Context) error {
+			if claims.Add(1) == 1 {
+				return c.JSONBlob(202, []byte(`{"ahead":2}`))
+			}
+			return c.JSONBlob(200, []byte(`{"pass":"her pass","expiresAt":"2099-01-01T00:00:00Z"}`))
+		})
+		g.POST("/bookings/e", func(c echo.Context) error {
+			return &web.Problem{Status: 403, Code: "pass_revoked", Detail: c.Request().Header.Get("Seatcast-Pass")}
+		})
+	})
+	res, _ := do(t, "GET", url+"/queue/e", "")
+	if control := res.Header.Get("Cache-Control"); !strings.HasPrefix(control, "public") {
+		t.Errorf("the page is for everybody, and caches are told %q", control)
+	}
+	p := browsertest.Open(t, url+"/queue/e")
+	p.Until("it can be joined", `!document.getElementById('join').hidden && document.getElementById('left').innerText.includes('120 seats left')`)
+	browsertest.Eval[int](p, `document.getElementById('join').click(); return 0;`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90' && document.getElementById('wait').innerText === 'Between 1 and 3 minutes.'`)
+	c := <-s.conns
+	c.say("event: snapshot\nid: 3\ndata: %s", oneLine(lineFrame(3, "open", 60)))
+	p.Until("it came nearer", `document.getElementById('ahead').innerText === '40' && document.title.startsWith('40 before you') && document.getElementById('progress').value > 50`)
+	c.say("event: delta\nid: 2\ndata: %s", oneLine(lineFrame(2, "open", 20)))
+	c.say("event: delta\nid: 4\ndata: %s", oneLine(lineFrame(4, "paused", 60)))
+	p.Until("the pause is told, and the place has not risen", `document.getElementById('news').innerText.includes('for the moment') && document.getElementById('ahead').innerText === '40'`)
+
+	p.Reload()
+	p.Until("the place is there again", `document.getElementById('ahead').innerText === '90'`) // the frame that is polled is old
+	if places.Load() == 0 {
+		t.Error("the place that was kept is not shown to the server")
+	}
+	c = <-s.conns
+	c.say("event: snapshot\nid: 5\ndata: %s", oneLine(lineFrame(5, "open", 100)))
+	p.Until("the turn is told", `document.title.startsWith('It is your turn') && document.getElementById('news').innerText.includes('your turn') && document.activeElement.id === 'enter'`)
+	shown := browsertest.Eval[string](p, browsertest.Modules+`
+		const { Api } = await use('api.js');
+		const { Clock } = await use('clock.js');
+		const { Session } = await use('session.js');
+		try { await new Api(new Clock(), new Session()).call('POST', '/v1/bookings/e', { body: {} }); } catch (p) { return p.detail; }`)
+	if shown != "her pass" {
+		t.Errorf("with a booking %q is shown", shown)
+	}
+	p.Until("who is not let in is led to the line", `location.pathname === '/queue/e' && localStorage.getItem('seatcast.pass.e') === null && document.getElementById('ahead').innerText === '90'`)
+}
+
+func TestAShardIsFoundByTheTicketAsTheServerFindsIt(t *testing.T) {
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[[]int](p, browsertest.Modules+`
+		const { shardOf } = await use('line.js');
+		const ticket = btoa(String.fromCharCode(0b10110111, 255, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)).replaceAll('=', '');
+		return [1, 256, 257, 512, 513, 1024, 1025].map((n) => shardOf(ticket, n));`)
+	if fmt.Sprint(got) != "[0 0 1 1 2 2 5]" {
+		t.Errorf("got %v", got)
+	}
+}
