@@ -59,7 +59,7 @@ func (s *Store) settleOne(ctx context.Context, tx pgx.Tx, b *booking, a *attempt
 		if err := moveRefund(ctx, tx, id, RefundFailed, answer.Reason); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE tickets SET refund_id = NULL WHERE refund_id = $1 AND state = 'live'`, id)
+		_, err := tx.Exec(ctx, `UPDATE tickets SET refund_id = NULL WHERE booking_id = $2 AND refund_id = $1 AND state = 'live'`, id, b.ID)
 		return err
 	}
 	return nil
@@ -164,7 +164,7 @@ func (s *Store) outside(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, 
 		return nil
 	}
 	var ours int64
-	err := tx.QueryRow(ctx, `SELECT coalesce(sum(amount), 0)::bigint FROM refunds WHERE attempt_id = $1 AND state <> 'failed'`, a.ID).Scan(&ours)
+	err := tx.QueryRow(ctx, `SELECT coalesce(sum(amount), 0)::bigint FROM refunds WHERE booking_id = $2 AND attempt_id = $1 AND state <> 'failed'`, a.ID, b.ID).Scan(&ours)
 	if err != nil || p.Refunded <= ours {
 		return err
 	}
@@ -199,8 +199,9 @@ func (s *Store) outside(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, 
 // succeeded, for one of them came back. A question that is being asked just now
 // may be too early, so each notice has its own.
 func (s *Store) heard(ctx context.Context, tx pgx.Tx, a *attempt, p Payment, n *Notice) error {
-	rows, err := tx.Query(ctx, `SELECT id FROM refunds WHERE attempt_id = $1 AND NOT outside AND (state = 'pending' OR state = 'succeeded' AND
-		$2 < (SELECT sum(amount) FROM refunds WHERE attempt_id = $1 AND state = 'succeeded'))`, a.ID, p.Refunded)
+	rows, err := tx.Query(ctx, `WITH r AS (SELECT id, state, amount, outside FROM refunds WHERE booking_id = $3 AND attempt_id = $1)
+		SELECT id FROM r WHERE NOT outside AND (state = 'pending' OR state = 'succeeded' AND $2 < (SELECT sum(amount) FROM r WHERE state = 'succeeded'))`,
+		a.ID, p.Refunded, a.Booking)
 	if err != nil {
 		return err
 	}
