@@ -284,16 +284,14 @@ func (h *house) quietens() {
 
 func (h *house) eventually(f func() (string, bool)) {
 	h.t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		what, ok := f()
 		if ok {
 			return
 		}
-		if time.Now().After(deadline) {
+		if devtest.Late(begun, 20*time.Second) {
 			h.t.Fatal("never happened: ", what)
 		}
-		time.Sleep(5 * time.Millisecond)
 	}
 }
 

@@ -143,12 +143,12 @@ func (h *house) becomes(id string, state outgoing.State) (d outgoing.Delivery) {
 
 func (h *house) eventually(f func() (string, bool)) {
 	h.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+	for begun := time.Now(); ; time.Sleep(5 * time.Millisecond) {
 		what, ok := f()
 		if ok {
 			return
 		}
-		if time.Now().After(deadline) {
+		if devtest.Late(begun, 30*time.Second) {
 			h.t.Fatal("never happened: ", what)
 		}
 	}
