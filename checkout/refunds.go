@@ -250,7 +250,7 @@ func choose(all []refundable, named []string) (chosen []refundable, err error) {
 // follows. One that is over is asked about too: it may have come back.
 func (d *Desk) giveMoneyBack(ctx context.Context, id string) error {
 	r, err := d.store.asking(ctx, id)
-	if err != nil || r.State == RefundFailed || r.Outside {
+	if err != nil || r.Outside {
 		return err
 	}
 	a, err := d.store.attempt(ctx, r.Attempt)
@@ -260,6 +260,13 @@ func (d *Desk) giveMoneyBack(ctx context.Context, id string) error {
 	provider, err := d.provider(a.Provider)
 	if err != nil {
 		return err
+	}
+	if r.State == RefundFailed { // but its money may have been given back without us
+		p, err := provider.Get(ctx, a.Ref)
+		if err != nil {
+			return err
+		}
+		return d.settle(ctx, a.Provider, p, nil)
 	}
 	answer := RefundAnswer{State: RefundSucceeded}
 	if r.Money.Amount > 0 { // of nothing there is nothing to be asked

@@ -431,6 +431,23 @@ func TestARefundThatSomebodyOvertakesAtTheProviderEndsInOneRefund(t *testing.T) 
 	}
 }
 
+// What a provider said of a payment before a refund of it failed may be heard after
+// that. When it says so still, a while later, it is true.
+func TestOldNewsOfARefundThatFailedVoidsNoTicket(t *testing.T) {
+	h := setup(t)
+	h.run(h.desk.Run)
+	id, _ := h.sells("ada", sandbox.CardRefundFails, []int{1}, 0)
+	h.refundBecomes(h.refund(id, back(checkout.SeatsOnSale)).ID, checkout.RefundFailed)
+	h.hears(ask[string](h, `UPDATE sandbox_payments SET refunded = amount RETURNING id`), "old")
+	if a := h.office(id); a.State != "sold" || a.Tickets[0].Status != "valid" {
+		t.Errorf("at once: %+v", a)
+	}
+	h.exec(`UPDATE refunds SET updated_at = now() - interval '1 hour'`)
+	h.exec(`UPDATE river_job SET scheduled_at = now() WHERE state = 'scheduled'`)
+	h.becomes(id, "refunded")
+	h.sound()
+}
+
 func TestRefundsAreCountedByStateAndTheOldestPendingHasAnAge(t *testing.T) {
 	h := setup(t)
 	reg := prometheus.NewPedanticRegistry()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river"
 
 	"seatcast/checkout/outgoing"
 	"seatcast/internal/pg"
@@ -156,21 +157,39 @@ func returnSeats(ctx context.Context, tx pgx.Tx, r *refund, seats []int) error {
 // ReasonOutside is why seats are killed whose money went back without us.
 const ReasonOutside = "refunded at the payment provider"
 
+// newsLasts is how old what a provider said of a payment may be when it is taken in:
+// whoever asks gives up before.
+const newsLasts = 2 * finishWithin
+
 // outside takes in that money was given back without us. All of it: the tickets
 // are void, and their seats closed, for nobody here chose to sell them again.
-// Some of it is noted, and no more.
+// Some of it is noted, and no more. Where a refund of ours has failed a moment ago
+// the provider may have said so before: it is asked again.
 func (s *Store) outside(ctx context.Context, tx pgx.Tx, b *booking, a *attempt, p Payment, out *outcome) error {
 	if a.State != AttemptCaptured || p.Refunded == 0 {
 		return nil
 	}
-	var ours int64
-	err := tx.QueryRow(ctx, `SELECT coalesce(sum(amount), 0)::bigint FROM refunds WHERE booking_id = $2 AND attempt_id = $1 AND state <> 'failed'`, a.ID, b.ID).Scan(&ours)
+	settled := "" // what p says is newer than that
+	if out.failed != nil {
+		settled = out.failed.ID
+	}
+	var (
+		ours   int64
+		lately string // one that failed a moment ago
+	)
+	err := tx.QueryRow(ctx, `SELECT coalesce(sum(amount) FILTER (WHERE state <> 'failed'), 0)::bigint,
+			coalesce(max(id) FILTER (WHERE state = 'failed' AND id <> $3 AND updated_at > now() - $4::interval), '')
+		FROM refunds WHERE booking_id = $2 AND attempt_id = $1`, a.ID, b.ID, settled, newsLasts).Scan(&ours, &lately)
 	if err != nil || p.Refunded <= ours {
 		return err
 	}
 	if p.Refunded < p.Money.Amount {
 		out.outside = p.Refunded != a.Refunded
 		return nil
+	}
+	if lately != "" {
+		_, err := s.jobs.InsertTx(ctx, tx, giveBackArgs{lately, "outside"}, &river.InsertOpts{ScheduledAt: b.Now.Add(newsLasts)})
+		return err
 	}
 	all, err := refundables(ctx, tx, b.ID)
 	if err != nil {
