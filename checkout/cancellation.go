@@ -48,7 +48,7 @@ type CancelReport struct {
 	Bookings  int         `json:"bookings"`
 	Refunded  int         `json:"refunded"`
 	Pending   int         `json:"pending"`
-	Failed    int         `json:"failed"` // their refund failed; begin another one by hand
+	Failed    int         `json:"failed"` // their refund failed or came back; begin another one by hand
 	Left      int         `json:"left"`
 	Money     CancelMoney `json:"money"`
 }
@@ -275,12 +275,12 @@ func (s *Store) CancelReport(ctx context.Context, event string) (r CancelReport,
 	r.Event = event
 	err = s.pool.QueryRow(ctx, `
 		WITH t AS (
-			SELECT t.booking_id, t.price, coalesce(r.state = 'pending', false) AS pending, coalesce(r.state = 'succeeded', false) AS given
+			SELECT t.booking_id, t.price, b.state = 'refunded' AS over, coalesce(r.state = 'pending', false) AS pending, coalesce(r.state = 'succeeded', false) AS given
 			FROM tickets t JOIN bookings b ON b.id = t.booking_id AND b.state IN ('sold', 'refunded') LEFT JOIN refunds r ON r.id = t.refund_id
 			WHERE t.event_id = $1
 		), s AS (
 			SELECT bool_and(given) AS given, bool_or(pending) AS pending,
-				EXISTS (SELECT FROM refunds r WHERE r.booking_id = t.booking_id AND r.cancels AND r.state = 'failed') AS failed
+				bool_or(over) OR EXISTS (SELECT FROM refunds r WHERE r.booking_id = t.booking_id AND r.cancels AND r.state = 'failed') AS failed
 			FROM t GROUP BY booking_id
 		)
 		SELECT c.reason, c.operator, c.at, c.refund, c.per_minute, (SELECT currency FROM events WHERE id = $1),

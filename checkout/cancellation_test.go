@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -106,7 +107,11 @@ func TestACancelledEventSellsNothingAndRefundsEverything(t *testing.T) {
 		t.Errorf("who pays for a place is told %+v", r)
 	}
 	h.quietens()
-	h.sound()
+	books, err := h.store.Check(t.Context(), event)
+	must(t, err)
+	if len(books.Faults) != 1 || books.Faults[0].Kind != "cancelled_not_refunded" || !strings.Contains(books.Faults[0].Rows[0], failing) {
+		t.Errorf("who has neither the evening nor the money is named by %v", books.Faults)
+	}
 	told := map[string]int{}
 	for _, n := range h.announced() {
 		told[n.Type]++
@@ -124,6 +129,23 @@ func TestACancelledEventSellsNothingAndRefundsEverything(t *testing.T) {
 	h.becomes(failing, "refunded")
 	h.statuses(map[int]string{7: "unavailable"})
 	h.sound()
+}
+
+// A bank may send the money of a refund back before the event is cancelled: the
+// ticket is void by then, and what is owed is for a person.
+func TestMoneyThatCameBackKeepsNoCancellationFromItsEnd(t *testing.T) {
+	h := setup(t)
+	h.run(h.desk.Run)
+	id, _ := h.sells("ada", sandbox.CardApprove, []int{1}, 0)
+	first := h.refund(id, back(checkout.SeatsOnSale))
+	h.becomes(id, "refunded")
+	h.exec(`UPDATE sandbox_refunds SET state = 'failed', reason = 'account_closed'`)
+	h.hears(ask[string](h, `UPDATE sandbox_payments SET refunded = 0 RETURNING id`), "back")
+	h.refundBecomes(first.ID, checkout.RefundFailed)
+	h.cancellation(http.MethodPost, map[string]any{"reason": "the tenor is ill", "refund": true})
+	if r := h.ends(); r.Failed != 1 || r.Left != 0 || r.Money != (checkout.CancelMoney{Currency: "EUR", Left: 1000}) {
+		t.Errorf("%+v", r)
+	}
 }
 
 // A verdict that comes as the event is cancelled sells before it, and is

@@ -214,6 +214,13 @@ var questions = []question{
 		`SELECT format('%s: ticket %s of booking %s, %s: %s', t.event_id, t.id, t.booking_id, t.price, f.failure)
 		FROM tickets t JOIN refunds f ON f.id = t.refund_id
 		WHERE t.state = 'void' AND f.state = 'failed' AND ($1::text[] IS NULL OR t.event_id = ANY($1))`},
+	{Fault{Kind: "cancelled_not_refunded",
+		What: "an event is cancelled, and the refund of a booking of it has failed",
+		Why:  "somebody has paid for an evening that will not come, and no other refund begins by itself",
+		Do:   "refund the booking once the reason is gone, or give the money back by hand"},
+		`SELECT format('%s: booking %s, %s %s: %s', event_id, booking_id, amount, currency, failure) FROM refunds f
+		WHERE cancels AND state = 'failed' AND ` + meant + ` AND EXISTS (SELECT FROM tickets t
+			WHERE t.booking_id = f.booking_id AND t.state = 'live' AND t.refund_id IS NULL)`},
 	{Fault{Kind: "booking_overdue", Late: true,
 		What: "a booking is five minutes past its end and still open",
 		Why:  "its payment is not decided",

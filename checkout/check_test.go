@@ -47,6 +47,8 @@ var wrongs = map[string]struct {
 	"refund_returned": {sql: `INSERT INTO refunds (id, event_id, booking_id, attempt_id, state, tickets, currency, amount, seats, reason, operator, failure)
 			SELECT 'rf_1', 'opera', booking_id, id, 'failed', '{tk}', 'EUR', 1000, 'on_sale', 'rain', 'ann', 'account_closed' FROM attempts;
 		UPDATE tickets SET state = 'void', refund_id = 'rf_1' WHERE i = 2; UPDATE seats SET status = 'available', booking_id = NULL WHERE i = 2`, row: "1000: account_closed"},
+	"cancelled_not_refunded": {sql: `INSERT INTO refunds (id, event_id, booking_id, attempt_id, state, tickets, currency, amount, seats, reason, operator, failure, cancels)
+			SELECT 'rf_1', 'opera', booking_id, id, 'failed', '{tk}', 'EUR', 2500, 'killed', 'rain', 'ann', 'account_closed', true FROM attempts`, row: "2500 EUR: account_closed"},
 	"refund_unasked": {sql: `INSERT INTO refunds (id, event_id, booking_id, attempt_id, tickets, currency, amount, seats, reason, operator, asked_at)
 			SELECT 'rf_1', 'opera', booking_id, id, '{tk}', 'EUR', 0, 'on_sale', 'rain', 'ann', now() - interval '6 minutes' FROM attempts`, row: "refund rf_1 of booking"},
 	"booking_overdue": {sql: `INSERT INTO bookings (id, event_id, user_id, state, seats, currency, amount, quote, request_hash, first_held_at, deadline, cap_at)
