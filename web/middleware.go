@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
@@ -74,6 +75,19 @@ func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 				slog.String("from", c.RealIP()))
 			return nil
 		}
+	}
+}
+
+// queryIsText refuses a query that no store could look up: one with a zero byte in
+// it, or that is not UTF-8. What a path names, each call looks up in its own way.
+func queryIsText(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		for name, values := range c.QueryParams() {
+			if text := name + strings.Join(values, ""); strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
+				return Bad("bad_request", "the query holds a zero byte or is not UTF-8")
+			}
+		}
+		return next(c)
 	}
 }
 

@@ -60,6 +60,6 @@ func New(o Options) *echo.Echo {
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10
 	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	e.Use(requestID, accessLog(log), securityHeaders(o.Sources), recoverPanic, limitBody(o.Bodies))
+	e.Use(requestID, accessLog(log), securityHeaders(o.Sources), recoverPanic, limitBody(o.Bodies), queryIsText)
 	return e
 }

@@ -381,3 +381,26 @@ func TestARouteMayTakeLargerBodiesThanTheOthers(t *testing.T) {
 		}
 	}
 }
+
+func TestAQueryThatIsNoTextIsRefusedAndReachesNoHandler(t *testing.T) {
+	reached := 0
+	url, _ := server(t, func(e *echo.Echo) {
+		e.GET("/bookings/:booking", func(c echo.Context) error {
+			reached++
+			return c.NoContent(http.StatusNoContent)
+		})
+	})
+	for _, path := range []string{"/bookings/x?state=%00", "/bookings/x?state=a%ff", "/bookings/x?state=%00&q=100%", "/bookings/x?%C3%28=1"} {
+		if res, body := do(t, http.MethodGet, url+path, ""); res.StatusCode != http.StatusBadRequest || !strings.Contains(body, `"bad_request"`) {
+			t.Errorf("%s: %d %s", path, res.StatusCode, body)
+		}
+	}
+	if reached != 0 {
+		t.Errorf("%d reached it", reached)
+	}
+	for _, path := range []string{"/bookings/%F0%9F%98%80?q=%C3%A9", "/bookings/x?q=100%"} {
+		if res, _ := do(t, http.MethodGet, url+path, ""); res.StatusCode != http.StatusNoContent {
+			t.Errorf("%s: %d", path, res.StatusCode)
+		}
+	}
+}

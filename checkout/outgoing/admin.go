@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/labstack/echo/v4"
 
@@ -67,7 +69,7 @@ func (h *Hooks) check(w wish) error {
 		return web.Bad("bad_types", fmt.Sprintf("types are some of %v; absent or null: all", Types))
 	}
 	if w.Events.list != nil && len(w.Events.list) == 0 || len(w.Events.list) > mostEvents ||
-		slices.ContainsFunc(w.Events.list, func(e string) bool { return e == "" || len(e) > maxEvent }) {
+		slices.ContainsFunc(w.Events.list, func(e string) bool { return e == "" || len(e) > maxEvent || strings.ContainsFunc(e, unicode.IsControl) }) {
 		return web.Bad("bad_events", fmt.Sprintf("events are the ids of 1 to %d; absent or null: all", mostEvents))
 	}
 	return nil

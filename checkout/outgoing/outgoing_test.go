@@ -415,6 +415,8 @@ func TestWhereMessagesMayBeSent(t *testing.T) {
 		"https://[::1]/":                      {400, 201},
 		"https://[::ffff:169.254.169.254]/":   {400, 201},
 		"https://100.64.1.1/":                 {400, 201},
+		"https://[fec0::1]/":                  {400, 201},
+		"https://[2001:0:1::1]/":              {400, 201},
 		"https://ann:secret@example.com/":     {400, 400},
 		"https://example.com/#here":           {400, 400},
 		"ftp://example.com/":                  {400, 400},
@@ -428,7 +430,7 @@ func TestWhereMessagesMayBeSent(t *testing.T) {
 		lax.call(http.MethodPost, "/webhooks", body, want[1], nil)
 	}
 	for _, body := range []string{`{}`, `{"url":"https://example.com","types":["booking.held"]}`, `{"url":"https://example.com","types":[]}`,
-		`{"url":"https://example.com","events":[""]}`, `{"url":"https://example.com","enabled":false}`} {
+		`{"url":"https://example.com","events":[""]}`, `{"url":"https://example.com","events":["op\u0000era"]}`, `{"url":"https://example.com","enabled":false}`} {
 		lax.call(http.MethodPost, "/webhooks", body, http.StatusBadRequest, nil)
 	}
 }

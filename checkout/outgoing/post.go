@@ -136,7 +136,8 @@ func public(a netip.Addr) bool {
 var special = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/16"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b::/16"), netip.MustParsePrefix("2001::/32"), netip.MustParsePrefix("2002::/16"),
+	netip.MustParsePrefix("fec0::/10"),
 }
 
 // checkURL says why a webhook cannot be at a URL.
