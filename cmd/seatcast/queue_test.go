@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"seatcast/internal/browsertest"
 	"seatcast/internal/devstack/devtest"
 	"seatcast/seatmap"
 	"seatcast/waitingroom"
@@ -212,6 +213,29 @@ func TestALineIsWatchedAndToldWithinTwoSecondsThatAllIsSold(t *testing.T) {
 		t.Errorf("told after %v", took)
 	}
 	h.shopper(n, "bob").do(http.MethodPost, "/v1/queue/"+h.event, "", nil).want(t, http.StatusGone, "queue_over")
+}
+
+func TestAShopperComesFromTheLineToASeat(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.fated("demo")
+	h.waits(nil, n)
+	p := browsertest.Open(t, n.url+"/queue/"+h.event)
+	p.Until("it can be joined", `!document.getElementById('join').hidden`)
+	browsertest.Eval[int](p, `document.getElementById('join').click(); return 0;`)
+	p.Until("it is the turn", `document.title.startsWith('It is your turn') && !document.getElementById('enter').hidden`)
+	status := browsertest.Eval[string](p, browsertest.Modules+fmt.Sprintf(`
+		const { Api } = await use('api.js');
+		const { Clock } = await use('clock.js');
+		const { Session } = await use('session.js');
+		const api = new Api(new Clock(), new Session());
+		return (await api.call('POST', '/v1/bookings/%s', { body: { ticketIds: ['%s'] } })).state;`, h.event, h.seats(1)[0]))
+	if status != "held" {
+		t.Errorf("the booking is %s", status)
+	}
+	if console := p.Console(); console != "" {
+		t.Errorf("console: %s", console)
+	}
 }
 
 func TestANodeThatDiesChangesNoPlace(t *testing.T) {
