@@ -480,7 +480,16 @@ func (r *Rooms) RevokePass(ctx context.Context, event, jti string) error {
 	if err := r.o.Line.Revoke(ctx, event, jti, until); err != nil {
 		return err
 	}
-	return r.end(ctx, event, "", id, "revoked", r.o.Line.Finish)
+	return r.end(ctx, event, "", id, "revoked", func(ctx context.Context, event string, id draw.ID) (time.Time, error) {
+		now, err := r.o.Line.Find(ctx, event, id)
+		if errors.Is(err, ErrNoPlace) || err == nil && !now.Until.Equal(until) {
+			return time.Time{}, nil // that time is over, and another is not meant
+		}
+		if err != nil {
+			return time.Time{}, err
+		}
+		return r.o.Line.Finish(ctx, event, id)
+	})
 }
 
 func (a admission) revoked() admission {

@@ -498,7 +498,6 @@ func TestOperatorsPauseAndResumeAndPlacesAreKept(t *testing.T) {
 func TestAPassIsOfOneAccountAndOneEventAndItsTime(t *testing.T) {
 	b := newBox(t)
 	p := plan(60_000, 100, 10)
-	p.Terms.Session = 10 * time.Second
 	b.put(p)
 	b.joins("ann", "")
 	b.run(b.rooms)
@@ -535,6 +534,20 @@ func TestAPassIsOfOneAccountAndOneEventAndItsTime(t *testing.T) {
 		t.Errorf("%d passes are revoked", n)
 	}
 	eventually(t, "that is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE became = 'revoked'`) == 1 })
+
+	first, err := b.keys.OpenPass(pass, b.event, "ann", time.Now())
+	b.must(err)
+	b.enters("ann", b.joins("ann", "").Place)
+	inside := func() bool { return strings.Contains(b.send("GET", "ann", b.queue("/me"), "").Body, "insideUntil") }
+	if a := b.admin("POST", "/revoke", fmt.Sprintf(`{"jti":%q}`, first.ID)); a.Status != 204 || !inside() {
+		t.Errorf("the pass of before is revoked, and with it the time inside of now: %d %s", a.Status, a.Body)
+	}
+	var jti string
+	eventually(t, "the second time is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE ended_at IS NULL`) == 1 })
+	b.must(b.pool.QueryRow(t.Context(), `SELECT jti FROM room_admissions WHERE ended_at IS NULL`).Scan(&jti))
+	if a := b.admin("POST", "/revoke", fmt.Sprintf(`{"jti":%q}`, jti)); a.Status != 204 || inside() {
+		t.Errorf("the pass of now is revoked: %d %s", a.Status, a.Body)
+	}
 }
 
 func TestNativeAppsAreToldWhatTheyKnow(t *testing.T) {
