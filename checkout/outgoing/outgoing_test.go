@@ -379,6 +379,30 @@ func TestWhatIsOldIsForgottenUnlessItIsStillToBeSent(t *testing.T) {
 	}
 }
 
+func TestAWebhookWhoseLogIsBeingDeletedKeepsNoSaleWaiting(t *testing.T) {
+	h := setup(t)
+	w := h.add("")
+	h.announce(outgoing.BookingSold, "opera")
+	noting, err := h.pool.Begin(t.Context())
+	must(t, err)
+	_, err = noting.Exec(t.Context(), `SELECT FROM webhook_deliveries FOR UPDATE`)
+	must(t, err)
+	deleted := make(chan struct{})
+	go func() {
+		defer close(deleted)
+		h.echo.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodDelete, "/v1/admin/webhooks/"+w.ID, nil))
+	}()
+	h.eventually(func() (string, bool) {
+		return "nobody waits", ask[int](h, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`) > 0
+	})
+	h.exec(`SELECT FROM webhooks FOR KEY SHARE NOWAIT`) // as a sale does
+	must(t, noting.Rollback(t.Context()))
+	<-deleted
+	if n := ask[int](h, `SELECT count(*) FROM webhooks`); n != 0 {
+		t.Error("it is not deleted")
+	}
+}
+
 func TestTheLogIsReadNewestFirstPageByPage(t *testing.T) {
 	h := setup(t)
 	w := h.add("")

@@ -146,8 +146,23 @@ func (s *store) bury(ctx context.Context, id string) error {
 	})
 }
 
-// remove deletes a webhook and its log.
+// mostDeleted is how many deliveries are deleted at once.
+const mostDeleted = 1000
+
+// remove deletes the log of a webhook, a part at a time, and then the webhook: while
+// that is being deleted every sale that is to tell it of something waits.
 func (s *store) remove(ctx context.Context, id string) error {
+	for n := int64(mostDeleted); n == mostDeleted; {
+		err := s.within(ctx, "delete deliveries of "+id, func(ctx context.Context, tx pgx.Tx) error {
+			tag, err := tx.Exec(ctx, `DELETE FROM webhook_deliveries WHERE id IN (
+				SELECT id FROM webhook_deliveries WHERE webhook_id = $1 ORDER BY id LIMIT $2 FOR UPDATE)`, id, mostDeleted)
+			n = tag.RowsAffected()
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return s.within(ctx, "delete webhook "+id, func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
 		return found(tag, err, ErrNoWebhook)
