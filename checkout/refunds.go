@@ -78,7 +78,8 @@ type RefundReport struct {
 	Outside   bool          `json:"outside,omitempty"` // given back at the provider and not by us
 	Failure   string        `json:"failure,omitempty"` // the provider's word for why it failed
 	At        time.Time     `json:"at"`
-	Dispute   string        `json:"dispute,omitempty"` // how a dispute about the payment stands
+	Dispute   string        `json:"dispute,omitempty"`  // how a dispute about the payment stands
+	Admitted  []string      `json:"admitted,omitempty"` // of its tickets those that have let somebody in before it began
 }
 
 // refund is a row of refunds.
@@ -124,9 +125,20 @@ func (d *Desk) Refund(ctx context.Context, ask RefundRequest) (RefundReport, err
 		}
 		report = r.report()
 		report.Dispute = dispute
-		return nil
+		report.Admitted, err = admitted(ctx, tx, r.Tickets)
+		return err
 	})
 	return report, pg.Said("begin a refund of "+ask.Booking, err)
+}
+
+// admitted are those of tickets that have let somebody in.
+func admitted(ctx context.Context, tx pgx.Tx, tickets []string) ([]string, error) {
+	rows, err := tx.Query(ctx, `SELECT t FROM unnest($1::text[]) t WHERE 'admitted' = (SELECT result FROM ticket_scans
+		WHERE ticket_id = t AND result IN ('admitted', 'undone') ORDER BY turn DESC, result DESC LIMIT 1)`, tickets)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
 // beginRefund writes a refund and queues the job that asks for it. Whoever

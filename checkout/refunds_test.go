@@ -128,6 +128,22 @@ func TestTicketsRefundedOneByOneGiveBackExactlyTheCharge(t *testing.T) {
 	}
 }
 
+func TestARefundSaysWhichTicketsHaveLetSomebodyIn(t *testing.T) {
+	h := setup(t)
+	h.run(h.desk.Run)
+	id, tickets := h.sells("ada", sandbox.CardApprove, []int{1, 2, 3}, 0)
+	scan := func(n, turn int, result string) {
+		h.exec(`INSERT INTO ticket_scans (ticket_id, turn, result, account) VALUES ($1, $2, $3, 'door')`, tickets[n].ID, turn, result)
+	}
+	scan(0, 0, "admitted")
+	scan(1, 0, "admitted")
+	scan(1, 0, "undone")
+	scan(2, 0, "pending")
+	if r := h.refund(id, back(checkout.SeatsOnSale)); r.Status != http.StatusAccepted || !slices.Equal(r.Admitted, []string{tickets[0].ID}) {
+		t.Errorf("%+v of %v", r, tickets)
+	}
+}
+
 func TestARefundOfAllKillsTheSeatsWhenItSaysSo(t *testing.T) {
 	h := setup(t)
 	h.run(h.desk.Run)

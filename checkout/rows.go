@@ -88,6 +88,9 @@ type querier interface {
 
 // booking returns a booking's row, or ErrNoBooking.
 func (s *Store) booking(ctx context.Context, id string) (*booking, error) {
+	if _, _, ok := seatmap.ParseBookingID(id); !ok { // nor may all text be asked for
+		return nil, ErrNoBooking
+	}
 	ctx, cancel := patient(ctx)
 	defer cancel()
 	b, err := scanBooking(s.pool.QueryRow(ctx, `SELECT `+bookingColumns+` FROM bookings WHERE id = $1`, id))

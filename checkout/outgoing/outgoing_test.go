@@ -109,6 +109,30 @@ func TestASecretThatIsReplacedSignsForADayBesideTheNewOne(t *testing.T) {
 	if signatures := strings.Fields(last.header.Get("webhook-signature")); len(signatures) != 1 {
 		t.Errorf("signed by %d secrets", len(signatures))
 	}
+	for range 5 {
+		h.call(http.MethodPost, "/webhooks/"+w.ID+"/rotate-secret", "", http.StatusOK, &rotated)
+	}
+	h.announce(outgoing.BookingSold, "opera")
+	h.eventually(func() (string, bool) { return "it has not come", len(h.other.came()) == 3 })
+	last = h.other.came()[2]
+	verified(t, last, rotated.Secret)
+	if signatures := strings.Fields(last.header.Get("webhook-signature")); len(signatures) != 3 {
+		t.Errorf("replaced six times, signed by %d secrets", len(signatures))
+	}
+}
+
+func TestAnIDThatIsNoTextIsOfNoWebhook(t *testing.T) {
+	h := setup(t)
+	for _, path := range []string{"", "/test", "/rotate-secret", "/deliveries"} {
+		method := http.MethodPost
+		if path == "" || path == "/deliveries" {
+			method = http.MethodGet
+		}
+		for _, id := range []string{"%00", "wh_%00", "%ff"} {
+			h.call(method, "/webhooks/"+id+path, "", http.StatusNotFound, nil)
+		}
+	}
+	h.call(http.MethodDelete, "/webhooks/%00", "", http.StatusNotFound, nil)
 }
 
 func TestAFailureIsTriedAgainUnderTheSameIDUntilItIsTaken(t *testing.T) {

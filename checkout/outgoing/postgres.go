@@ -37,6 +37,9 @@ func scanWebhook(row pgx.CollectableRow) (w Webhook, err error) {
 	return w, err
 }
 
+// notText is the verdict on an id with a zero byte, or that is not UTF-8.
+const notText = "22021"
+
 // one returns the webhook a query names, or ErrNoWebhook.
 func one(ctx context.Context, tx pgx.Tx, sql string, args ...any) (Webhook, error) {
 	rows, err := tx.Query(ctx, sql, args...)
@@ -44,7 +47,8 @@ func one(ctx context.Context, tx pgx.Tx, sql string, args ...any) (Webhook, erro
 		return Webhook{}, err
 	}
 	w, err := pgx.CollectExactlyOneRow(rows, scanWebhook)
-	if errors.Is(err, pgx.ErrNoRows) {
+	var refused *pgconn.PgError
+	if errors.Is(err, pgx.ErrNoRows) || errors.As(err, &refused) && refused.Code == notText {
 		err = ErrNoWebhook
 	}
 	return w, err
@@ -152,6 +156,9 @@ const mostDeleted = 1000
 // remove deletes the log of a webhook, a part at a time, and then the webhook: while
 // that is being deleted every sale that is to tell it of something waits.
 func (s *store) remove(ctx context.Context, id string) error {
+	if _, err := s.get(ctx, id); err != nil {
+		return err
+	}
 	for n := int64(mostDeleted); n == mostDeleted; {
 		err := s.within(ctx, "delete deliveries of "+id, func(ctx context.Context, tx pgx.Tx) error {
 			tag, err := tx.Exec(ctx, `DELETE FROM webhook_deliveries WHERE id IN (
@@ -164,26 +171,21 @@ func (s *store) remove(ctx context.Context, id string) error {
 		}
 	}
 	return s.within(ctx, "delete webhook "+id, func(ctx context.Context, tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
-		return found(tag, err, ErrNoWebhook)
+		_, err := tx.Exec(ctx, `DELETE FROM webhooks WHERE id = $1`, id)
+		return err
 	})
 }
 
-func found(tag pgconn.CommandTag, err, none error) error {
-	if err == nil && tag.RowsAffected() == 0 {
-		return none
-	}
-	return err
-}
-
 // rotate replaces the secret of a webhook. The old one signs beside it until then.
+// At most two that were replaced do: each is a signature more.
 func (s *store) rotate(ctx context.Context, id string) (w Webhook, until time.Time, err error) {
 	key := newSecret()
 	err = s.within(ctx, "rotate the secret of "+id, func(ctx context.Context, tx pgx.Tx) error {
 		if w, err = one(ctx, tx, `SELECT `+webhookColumns+` FROM webhooks WHERE id = $1 FOR NO KEY UPDATE`, id); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at <= now()`, id); err != nil {
+		if _, err := tx.Exec(ctx, `DELETE FROM webhook_secrets WHERE webhook_id = $1 AND ends_at IS NOT NULL AND (ends_at <= now()
+			OR id NOT IN (SELECT id FROM webhook_secrets WHERE webhook_id = $1 AND ends_at IS NOT NULL ORDER BY id DESC LIMIT 1))`, id); err != nil {
 			return err
 		}
 		err := tx.QueryRow(ctx, `UPDATE webhook_secrets SET ends_at = now() + $2::interval
