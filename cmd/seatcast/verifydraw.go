@@ -23,7 +23,7 @@ func (c verifyDrawCmd) Run(s *streams) error {
 		if err != nil {
 			return err
 		}
-		defer f.Close()
+		defer func() { _ = f.Close() }() // it was only read
 		in = f
 	}
 	var ticket draw.ID
