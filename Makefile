@@ -13,8 +13,10 @@ help: ## show this
 demo: demo-deps ## put a stadium on sale at http://127.0.0.1:8080 (ARGS='--event theatre --crowd 50')
 	@mkdir -p bin && go build -buildvcs=false -o bin/ ./cmd/seatcast && exec bin/seatcast demo $(ARGS)
 
+# One package at a time: what is promised within seconds is measured, and each
+# package has servers, crowds and browsers of its own.
 test: test-deps ## run all tests with the race detector, on real servers
-	@go test -race -timeout 15m $(TESTFLAGS) ./...
+	@go test -race -p 1 -timeout 20m $(TESTFLAGS) ./...
 
 lint: ## gofmt, go vet, staticcheck, errcheck
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { printf 'not gofmt:\n%s\n' "$$unformatted"; exit 1; }

@@ -34,7 +34,7 @@ func TestTopicsTakenOnAndLeftWhilePublishingMissNothing(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, o hub.Options) {
 		src := &truth{n: 100}
-		o.Source, o.RingSize, o.Limits.Messages = src, 50, -1
+		o.Source, o.RingSize, o.Limits.Messages = src, 5000, -1 // half a second: nobody here is too slow
 		n := serve(t, o)
 		topics := []string{"seatmap/a", "seatmap/b", "seatmap/c"}
 		stop := everyTopic(n, src, topics, 100*time.Microsecond)

@@ -60,7 +60,7 @@ func (n *node) view(v view) *viewer {
 	n.tb.Cleanup(func() { _ = conn.Close() })
 	c.conn, _ = conn.(*net.TCPConn)
 	c.in = bufio.NewReaderSize(conn, 512)
-	_ = conn.SetReadDeadline(time.Now().Add(30 * time.Second))
+	_ = conn.SetReadDeadline(time.Now().Add(3 * time.Minute)) // for all a test asks of it
 	c.ask(v)
 	return c
 }
