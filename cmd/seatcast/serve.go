@@ -145,16 +145,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	a.ready.peers = newPeers(b.st, b.log)
 	b.reg.MustRegister(a.ready.peers.seen())
 	a.runners = append(a.runners, a.ready.peers.Run)
-	trail := audit.New(b.st.pool)
-	b.reg.MustRegister(trail)
-	keys := idempotency.New(idempotency.Options{Pool: b.st.pool, Log: b.log})
-	if b.cfg.has("api") {
-		a.runners = append(a.runners, keys.Run)
-	}
-	if b.cfg.has("worker") {
-		a.runners = append(a.runners, keys.Tidy)
-	}
-	v1, admin := sessions.Groups(a.echo, trail, keys)
+	v1, admin := b.groups(a, sessions)
 	shop := catalog.New(b.st.pool)
 	ledger, err := checkout.NewStore(b.st.pool)
 	if err != nil {
@@ -188,7 +179,6 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 			a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, nil) })
 		}
 		if b.cfg.has("api") {
-			trail.MountAdmin(admin)
 			b.reg.MustRegister(watch)
 			a.runners = append(a.runners, watch.Run)
 			b.buildBookings(a, v1, admin, books, shop, store, feed, rooms)
@@ -206,6 +196,23 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 	web.MountPages(a.echo)
 	web.Health{Checks: a.ready.checks(), Metrics: b.reg}.Mount(a.echo)
 	return a, nil
+}
+
+// groups are where calls are mounted: everybody's, and those of operators, which
+// are written down and answered once for each Idempotency-Key.
+func (b *builder) groups(a *app, sessions *web.Sessions) (v1, admin *echo.Group) {
+	trail := audit.New(b.st.pool)
+	b.reg.MustRegister(trail)
+	keys := idempotency.New(idempotency.Options{Pool: b.st.pool, Log: b.log})
+	if b.cfg.has("worker") {
+		a.runners = append(a.runners, keys.Tidy)
+	}
+	v1, admin = sessions.Groups(a.echo, trail, keys)
+	if b.cfg.has("api") {
+		a.runners = append(a.runners, keys.Run)
+		trail.MountAdmin(admin)
+	}
+	return v1, admin
 }
 
 // echo is what answers. Only an operator sends a chart.

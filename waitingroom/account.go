@@ -1,0 +1,129 @@
+package waitingroom
+
+import (
+	"context"
+	"time"
+
+	"seatcast/waitingroom/draw"
+)
+
+// Held is what somebody has in a room.
+type Held struct {
+	Room   *Room
+	Ticket draw.Ticket
+	Place  string // signed
+	Joined
+}
+
+// known is what a signed place says, if it is this ticket's in this room; of any
+// other nothing counts.
+func (r *Rooms) known(event string, id draw.ID, token string) (Place, bool) {
+	if token == "" {
+		return Place{}, false
+	}
+	p, err := r.o.Keys.OpenPlace(token)
+	if err != nil || p.Event != event || p.Ticket.ID != id {
+		return Place{}, false
+	}
+	return p, true
+}
+
+// Join gives an account a place, or says which one it has. nonce is for the list
+// of a draw, and may be nil; token a place it was given before, or empty. ErrNoRoom,
+// ErrNotYet, ErrClosing and ErrOver.
+func (r *Rooms) Join(ctx context.Context, event, user string, nonce *draw.ID, token string) (*Held, error) {
+	room, err := r.Room(ctx, event)
+	switch now := time.Now(); {
+	case err != nil:
+		return nil, err
+	case now.Before(room.Joins):
+		return nil, ErrNotYet
+	case room.State == Draw && !now.Before(room.Closes):
+		return nil, ErrClosing
+	}
+	h := &Held{Room: room, Ticket: r.o.Keys.TicketOf(event, user)}
+	if nonce != nil {
+		h.Ticket.Nonce = *nonce
+	}
+	place, mine := r.known(event, h.Ticket.ID, token)
+	if mine {
+		h.Ticket.Nonce = place.Ticket.Nonce
+	}
+	join := func(number int64) error {
+		return r.warmly(ctx, event, func() (err error) {
+			h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, number)
+			return err
+		})
+	}
+	if err := join(place.Number); err != nil {
+		return nil, err
+	}
+	if h.New && mine && place.Number == 0 && !room.Drawn.IsZero() { // drawn, and Redis has lost it
+		rank, err := r.o.Store.rank(ctx, event, h.Ticket.ID)
+		if err == nil && rank > 0 {
+			err = join(rank)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return h, r.sign(h)
+}
+
+// sign gives a place into its holder's keeping.
+func (r *Rooms) sign(h *Held) (err error) {
+	if h.Drawn {
+		if err := h.Ticket.Nonce.UnmarshalText([]byte(h.Nonce)); err != nil {
+			return err
+		}
+	}
+	if h.Number == 0 && !h.Drawn {
+		return nil
+	}
+	p := Place{Event: h.Room.Event, Ticket: h.Ticket, Number: h.Number, Issued: time.Now()}
+	if h.Room.HasDraw() {
+		p.Announcement = h.Room.announced.Digest()
+	}
+	h.Place, err = r.o.Keys.SignPlace(p)
+	return err
+}
+
+// Find says what an account has, and changes nothing. ErrNoRoom and ErrNoPlace.
+func (r *Rooms) Find(ctx context.Context, event, user string) (*Held, error) {
+	room, err := r.Room(ctx, event)
+	if err != nil {
+		return nil, err
+	}
+	h := &Held{Room: room, Ticket: r.o.Keys.TicketOf(event, user)}
+	err = r.warmly(ctx, event, func() (err error) {
+		h.Joined, err = r.o.Line.Find(ctx, event, h.Ticket.ID)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return h, r.sign(h)
+}
+
+// Claim lets an account in if it is its turn, with a pass then. ErrNoRoom, ErrOver
+// and ErrNoPlace.
+func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, pass string, err error) {
+	if _, err := r.Room(ctx, event); err != nil {
+		return t, "", err
+	}
+	id := r.o.Keys.TicketOf(event, user).ID
+	place, _ := r.known(event, id, token)
+	err = r.warmly(ctx, event, func() (err error) {
+		t, err = r.o.Line.Claim(ctx, event, id, place.Number)
+		return err
+	})
+	if err != nil || t.Inside.IsZero() {
+		return t, "", err
+	}
+	p := Pass{ID: passID(id, t.Inside), Event: event, User: user, Ticket: id, Until: t.Inside}
+	if t.New {
+		r.booked(ctx, admission{event: event, jti: p.ID, user: user, ticket: id, until: t.Inside})
+	}
+	pass, err = r.o.Keys.SignPass(p)
+	return t, pass, err
+}
