@@ -36,6 +36,8 @@ type termsBody struct {
 	ClosesAt       *time.Time     `json:"closesAt"` // of the draw; null: there is none
 	OpensAt        time.Time      `json:"opensAt"`
 	External       *draw.External `json:"external,omitempty"`
+	Codes          bool           `json:"codes"` // who joins needs one
+	Proof          int            `json:"proof"` // of work: the highest number to be tried; 0: none
 }
 
 type roomBody struct {
@@ -48,7 +50,8 @@ type roomBody struct {
 
 func (r *Room) body() roomBody {
 	b := roomBody{Event: r.Event, State: r.State, termsBody: termsBody{Rate: r.Terms.Rate, Burst: r.Terms.Burst, Cap: r.Terms.Cap,
-		SessionSeconds: int(r.Terms.Session.Seconds()), JoinsAt: r.Joins, OpensAt: r.Opens}}
+		SessionSeconds: int(r.Terms.Session.Seconds()), JoinsAt: r.Joins, OpensAt: r.Opens,
+		Codes: r.Terms.Codes, Proof: r.Terms.Proof}}
 	if r.HasDraw() {
 		b.ClosesAt, b.External, b.Draw = &r.Closes, &r.announced.External, r.drawState()
 	}
@@ -64,7 +67,8 @@ func (a *API) putRoom(c echo.Context) error {
 	if err := web.Bind(c, &body); err != nil {
 		return err
 	}
-	p := Plan{Terms: Terms{Rate: body.Rate, Burst: body.Burst, Cap: body.Cap, Session: time.Duration(body.SessionSeconds) * time.Second},
+	p := Plan{Terms: Terms{Rate: body.Rate, Burst: body.Burst, Cap: body.Cap, Session: time.Duration(body.SessionSeconds) * time.Second,
+		Codes: body.Codes, Proof: body.Proof},
 		Joins: body.JoinsAt, Opens: body.OpensAt}
 	if body.ClosesAt != nil {
 		p.Closes = *body.ClosesAt

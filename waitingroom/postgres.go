@@ -26,7 +26,7 @@ type Store struct{ pool *pgxpool.Pool }
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
 const roomColumns = `event_id, version, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, coalesce(announcement, ''),
-	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last`
+	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last, codes, proof`
 
 func scanRoom(row pgx.CollectableRow) (*Room, error) {
 	var (
@@ -36,7 +36,7 @@ func scanRoom(row pgx.CollectableRow) (*Room, error) {
 		root, key             []byte
 	)
 	err := row.Scan(&r.Event, &r.version, &r.State, &r.Terms.Rate, &r.Terms.Burst, &r.Terms.Cap, &session, &r.Joins, &closes, &r.Opens, &r.Announcement,
-		&r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last)
+		&r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof)
 	if err != nil {
 		return nil, err
 	}
@@ -119,9 +119,10 @@ func create(ctx context.Context, tx pgx.Tx, event string, p Plan) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-		event, state, p.Terms.Rate, p.Terms.Burst, p.Terms.Cap, p.Terms.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed)
+	_, err = tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+		event, state, p.Terms.Rate, p.Terms.Burst, p.Terms.Cap, p.Terms.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed,
+		p.Terms.Codes, p.Terms.Proof)
 	return err
 }
 
@@ -151,8 +152,9 @@ func change(ctx context.Context, tx pgx.Tx, old *Room, p Plan) error {
 			return err
 		}
 	}
-	_, err := tx.Exec(ctx, `UPDATE rooms SET version = version + 1, rate = $2, burst = $3, cap = $4, session_ms = $5, joins_at = $6, opens_at = $7 WHERE event_id = $1`,
-		old.Event, p.Terms.Rate, p.Terms.Burst, p.Terms.Cap, p.Terms.Session.Milliseconds(), p.Joins, p.Opens)
+	_, err := tx.Exec(ctx, `UPDATE rooms SET version = version + 1, rate = $2, burst = $3, cap = $4, session_ms = $5, joins_at = $6, opens_at = $7,
+		codes = $8, proof = $9 WHERE event_id = $1`,
+		old.Event, p.Terms.Rate, p.Terms.Burst, p.Terms.Cap, p.Terms.Session.Milliseconds(), p.Joins, p.Opens, p.Terms.Codes, p.Terms.Proof)
 	return err
 }
 

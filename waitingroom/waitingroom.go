@@ -48,6 +48,9 @@ type Terms struct {
 	Burst   int           // more at once than the rate has it: those let in within any time w are at most Rate × w + Burst
 	Cap     int           // people inside at the same time
 	Session time.Duration // how long one may stay inside without a pass anew
+
+	Codes bool // who joins needs a code
+	Proof int  // or has proved work: the highest number to be tried; 0: need not
 }
 
 // Frame is what everybody who waits is told. Serving never falls.
@@ -147,6 +150,8 @@ func (p *Plan) Check() error {
 		return errors.New("cap is how many may be inside at the same time, 1 or more")
 	case t.Session < shortest || t.Session > longest:
 		return fmt.Errorf("a session is %v to %v", shortest, longest)
+	case t.Proof != 0 && (t.Proof < leastProof || t.Proof > mostProof):
+		return fmt.Errorf("proof is 0, or %d to %d", leastProof, mostProof)
 	case p.Joins.IsZero() || p.Opens.IsZero() || p.Opens.Before(p.Joins):
 		return errors.New("joinsAt and opensAt are needed, in this order")
 	}
@@ -185,6 +190,9 @@ const (
 	mostRate = 1_000_000 // a minute
 	shortest = 10 * time.Second
 	longest  = 4 * time.Hour
+
+	leastProof = 1_000 // of less nobody would notice anything
+	mostProof  = 10_000_000
 )
 
 // Outcomes a caller can act on.
