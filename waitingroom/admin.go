@@ -38,6 +38,7 @@ type termsBody struct {
 	External       *draw.External `json:"external,omitempty"`
 	Codes          bool           `json:"codes"` // who joins needs one
 	Proof          int            `json:"proof"` // of work: the highest number to be tried; 0: none
+	Slow           *slowBody      `json:"slow"`  // null: it never slows down
 }
 
 type roomBody struct {
@@ -51,7 +52,7 @@ type roomBody struct {
 func (r *Room) body() roomBody {
 	b := roomBody{Event: r.Event, State: r.State, termsBody: termsBody{Rate: r.Terms.Rate, Burst: r.Terms.Burst, Cap: r.Terms.Cap,
 		SessionSeconds: int(r.Terms.Session.Seconds()), JoinsAt: r.Joins, OpensAt: r.Opens,
-		Codes: r.Terms.Codes, Proof: r.Terms.Proof}}
+		Codes: r.Terms.Codes, Proof: r.Terms.Proof, Slow: r.Terms.Slow.body()}}
 	if r.HasDraw() {
 		b.ClosesAt, b.External, b.Draw = &r.Closes, &r.announced.External, r.drawState()
 	}
@@ -63,12 +64,12 @@ func (a *API) putRoom(c echo.Context) error {
 	if _, err := web.Operator(c); err != nil {
 		return err
 	}
-	var body termsBody
+	body := termsBody{Slow: usualSlow.body()} // what is not said stays so
 	if err := web.Bind(c, &body); err != nil {
 		return err
 	}
 	p := Plan{Terms: Terms{Rate: body.Rate, Burst: body.Burst, Cap: body.Cap, Session: time.Duration(body.SessionSeconds) * time.Second,
-		Codes: body.Codes, Proof: body.Proof},
+		Codes: body.Codes, Proof: body.Proof, Slow: body.Slow.slow()},
 		Joins: body.JoinsAt, Opens: body.OpensAt}
 	if body.ClosesAt != nil {
 		p.Closes = *body.ClosesAt

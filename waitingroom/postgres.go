@@ -25,22 +25,24 @@ type Store struct{ pool *pgxpool.Pool }
 // NewStore returns the rooms of a migrated database. It does no I/O.
 func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
-const roomColumns = `event_id, version, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, coalesce(announcement, ''),
+const roomColumns = `event_id, version, state, rate, burst, cap, session_ms, slow_hold_ms, slow_checkout_ms, slow_failures,
+	joins_at, closes_at, opens_at, coalesce(announcement, ''),
 	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last, codes, proof`
 
 func scanRoom(row pgx.CollectableRow) (*Room, error) {
 	var (
 		r                     Room
-		session               int64
+		session, hold, pay    int64
 		closes, frozen, drawn *time.Time
 		root, key             []byte
 	)
-	err := row.Scan(&r.Event, &r.version, &r.State, &r.Terms.Rate, &r.Terms.Burst, &r.Terms.Cap, &session, &r.Joins, &closes, &r.Opens, &r.Announcement,
-		&r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof)
+	err := row.Scan(&r.Event, &r.version, &r.State, &r.Terms.Rate, &r.Terms.Burst, &r.Terms.Cap, &session, &hold, &pay, &r.Terms.Slow.Failures,
+		&r.Joins, &closes, &r.Opens, &r.Announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof)
 	if err != nil {
 		return nil, err
 	}
 	r.Terms.Session = time.Duration(session) * time.Millisecond
+	r.Terms.Slow.Hold, r.Terms.Slow.Checkout = time.Duration(hold)*time.Millisecond, time.Duration(pay)*time.Millisecond
 	r.Joins, r.Opens = r.Joins.UTC(), r.Opens.UTC()
 	for to, from := range map[*time.Time]*time.Time{&r.Closes: closes, &r.Frozen: frozen, &r.Drawn: drawn} {
 		if from != nil {
@@ -119,10 +121,12 @@ func create(ctx context.Context, tx pgx.Tx, event string, p Plan) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		event, state, p.Terms.Rate, p.Terms.Burst, p.Terms.Cap, p.Terms.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed,
-		p.Terms.Codes, p.Terms.Proof)
+	t := p.Terms
+	_, err = tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof,
+			slow_hold_ms, slow_checkout_ms, slow_failures)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+		event, state, t.Rate, t.Burst, t.Cap, t.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed, t.Codes, t.Proof,
+		t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures)
 	return err
 }
 
@@ -152,9 +156,12 @@ func change(ctx context.Context, tx pgx.Tx, old *Room, p Plan) error {
 			return err
 		}
 	}
+	t := p.Terms
 	_, err := tx.Exec(ctx, `UPDATE rooms SET version = version + 1, rate = $2, burst = $3, cap = $4, session_ms = $5, joins_at = $6, opens_at = $7,
-		codes = $8, proof = $9 WHERE event_id = $1`,
-		old.Event, p.Terms.Rate, p.Terms.Burst, p.Terms.Cap, p.Terms.Session.Milliseconds(), p.Joins, p.Opens, p.Terms.Codes, p.Terms.Proof)
+			codes = $8, proof = $9, slow_hold_ms = $10, slow_checkout_ms = $11, slow_failures = $12
+		WHERE event_id = $1`,
+		old.Event, t.Rate, t.Burst, t.Cap, t.Session.Milliseconds(), p.Joins, p.Opens,
+		t.Codes, t.Proof, t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures)
 	return err
 }
 

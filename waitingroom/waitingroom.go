@@ -48,6 +48,7 @@ type Terms struct {
 	Burst   int           // more at once than the rate has it: those let in within any time w are at most Rate × w + Burst
 	Cap     int           // people inside at the same time
 	Session time.Duration // how long one may stay inside without a pass anew
+	Slow    Slow          // from when on fewer are let in
 
 	Codes bool // who joins needs a code
 	Proof int  // or has proved work: the highest number to be tried; 0: need not
@@ -152,6 +153,8 @@ func (p *Plan) Check() error {
 		return fmt.Errorf("a session is %v to %v", shortest, longest)
 	case t.Proof != 0 && (t.Proof < leastProof || t.Proof > mostProof):
 		return fmt.Errorf("proof is 0, or %d to %d", leastProof, mostProof)
+	case !t.Slow.sane():
+		return errSlow
 	case p.Joins.IsZero() || p.Opens.IsZero() || p.Opens.Before(p.Joins):
 		return errors.New("joinsAt and opensAt are needed, in this order")
 	}
