@@ -5,6 +5,7 @@
 //	go run ./loadtest fanout --conns 10000 --transport sse --against raw,nchan
 //	go run ./loadtest contention --buyers 500 --hot 200 --seats 20000
 //	go run ./loadtest onsale --users 5000 --fail 20%
+//	go run ./loadtest room --fans 200000
 //
 // docs/benchmarks.md tells how to read what it prints.
 package main
@@ -32,6 +33,8 @@ type commands struct {
 	Contention contentionCmd `cmd:"" help:"How much it costs to refuse a seat that is gone, beside the usual attempts."`
 
 	Onsale onsaleCmd `cmd:"" help:"Sell out to thousands of shoppers whose payments fail in every way, and see whether it adds up."`
+
+	Room roomCmd `cmd:"" help:"How much it costs to wait: to join a waiting room, to be in it, and to learn a drawn place."`
 
 	Front   frontCmd   `cmd:"" hidden:""`
 	NATS    natsCmd    `cmd:"" name:"nats" hidden:""`
@@ -87,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 
 // about is the command whose help says more.
 func about(command string) string {
-	if command == "contention" || command == "onsale" {
+	if command == "contention" || command == "onsale" || command == "room" {
 		return command
 	}
 	return "fanout"

@@ -85,6 +85,61 @@ func TestFlagsOfAnOnsaleThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
+func TestFlagsOfARoomThatMakeNoSenseAreRefused(t *testing.T) {
+	for args, want := range map[string]string{
+		"--fans 1":            "use 10 to",
+		"--conns 0":           "use 1 to",
+		"--pairs=-1":          "at least one",
+		"--pairs 0 --no-draw": "at least one",
+		"--idle 1ms":          "a second at least",
+		"--nonsense":          "see loadtest room --help",
+	} {
+		err := run(context.Background(), append([]string{"room"}, strings.Fields(args)...), io.Discard, io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v; it should say %q", args, err, want)
+		}
+	}
+}
+
+func TestARoomIsMeasuredAndNoPlaceIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds and starts everything")
+	}
+	file := filepath.Join(t.TempDir(), "room.json")
+	var out strings.Builder
+	err := run(context.Background(), strings.Fields("room --fans 2000 --conns 50 --pairs 1 --idle 1s --json "+file), &out, io.Discard)
+	if err != nil && (strings.Contains(err.Error(), "not installed") || strings.Contains(err.Error(), "redis-tools")) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatalf("%v\n%s", err, &out)
+	}
+	text, err := os.ReadFile(file)
+	var r struct {
+		Join struct {
+			Server float64 `json:"server_us"`
+			Redis  float64 `json:"redis_us"`
+			Bytes  float64 `json:"redis_bytes_a_fan"`
+		}
+		Ticks []struct{ Waiting int }
+		Draw  struct {
+			DrawnMs float64 `json:"drawn_ms"`
+			ByJoin  struct {
+				Calls map[string]int64 `json:"redis_calls"`
+			} `json:"by_join"`
+		}
+	}
+	if err = errors.Join(err, json.Unmarshal(text, &r)); err != nil {
+		t.Fatal(err)
+	}
+	if r.Join.Server <= 0 || r.Join.Redis <= 0 || r.Join.Bytes <= 0 || len(r.Ticks) != 4 || r.Draw.DrawnMs <= 0 || r.Draw.ByJoin.Calls["evalsha"] < 2000 {
+		t.Errorf("figures that cannot be: %s", text)
+	}
+	if !strings.Contains(out.String(), "ten o'clock") {
+		t.Errorf("%s", &out)
+	}
+}
+
 func TestASaleWithFailingPaymentsAndAKilledNodeAddsUp(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts everything")

@@ -102,7 +102,7 @@ func (s *sale) start(ctx context.Context) error {
 	s.named++
 	name := "node" + strconv.Itoa(s.named)
 	s.mu.Unlock()
-	n, err := s.house.StartWhole(ctx, name, s.dir, "SEATCAST_SANDBOX_WITHIN="+within.String())
+	n, err := s.house.StartWhole(ctx, name, s.dir, nil, "SEATCAST_SANDBOX_WITHIN="+within.String())
 	if err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ type HouseOptions struct {
 // hotHold outlasts any run.
 const hotHold = 2 * time.Hour
 
-// event is the house's, hot, with holds of so long.
-func (h *House) event(chart string, hold time.Duration) []string {
+// event creates one, hot, with holds of so long.
+func (h *House) event(id, chart string, hold time.Duration) []string {
 	var prices []string
 	for _, c := range h.Chart.Categories {
 		prices = append(prices, c.Name+"=1000")
@@ -69,7 +69,7 @@ func (h *House) event(chart string, hold time.Duration) []string {
 	if h.o.Pay > 0 {
 		more = append(more, "--pay", h.o.Pay.String())
 	}
-	return append([]string{"event", "create", "--id", Event, "--name", "Load test", "--venue", h.Chart.Name, "--zone", "UTC", "--chart", chart,
+	return append([]string{"event", "create", "--id", id, "--name", "Load test", "--venue", h.Chart.Name, "--zone", "UTC", "--chart", chart,
 		"--starts", "2099-01-01T20:00", "--opens", "2020-01-01T10:00", "--currency", "EUR", "--prices", strings.Join(prices, ","),
 		"--mode", "hot", "--orphans", "allow", "--hold", hold.String(), "--cap", limit.String(),
 		"--seats-per-booking", "1000", "--seats-per-user", "60000",
@@ -155,22 +155,14 @@ func (h *House) sell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	chart := filepath.Join(h.dir, "chart.json")
-	if err := os.WriteFile(chart, body, 0o644); err != nil {
+	if err := os.WriteFile(h.chartFile(), body, 0o644); err != nil {
 		return err
 	}
-	hold := h.o.Hold
-	if hold == 0 {
-		hold = hotHold
+	if _, err := h.command(ctx, "migrate"); err != nil {
+		return err
 	}
-	for _, args := range [][]string{
-		{"migrate"},
-		h.event(chart, hold),
-		{"event", "open", Event},
-	} {
-		if _, err := h.command(ctx, args...); err != nil {
-			return err
-		}
+	if err := h.Open(ctx, Event); err != nil {
+		return err
 	}
 	if h.o.Hold > 0 {
 		if err := h.noGrace(ctx); err != nil {
@@ -178,6 +170,21 @@ func (h *House) sell(ctx context.Context) error {
 		}
 	}
 	h.token, err = h.command(ctx, "token", "--user", "loadtest", "--ttl", "24h")
+	return err
+}
+
+func (h *House) chartFile() string { return filepath.Join(h.dir, "chart.json") }
+
+// Open puts an event on sale, beside those there are.
+func (h *House) Open(ctx context.Context, event string) error {
+	hold := h.o.Hold
+	if hold == 0 {
+		hold = hotHold
+	}
+	if _, err := h.command(ctx, h.event(event, h.chartFile(), hold)...); err != nil {
+		return err
+	}
+	_, err := h.command(ctx, "event", "open", event)
 	return err
 }
 

@@ -115,10 +115,10 @@ func (h *House) StartAPI(ctx context.Context, dir string, on proc.Cores) (*API, 
 // everything is what one node alone needs to do.
 const everything = "api,hub,worker"
 
-// StartWhole starts a node that has every role; name tells several apart. It
-// returns when it is ready.
-func (h *House) StartWhole(ctx context.Context, name, dir string, more ...string) (*API, error) {
-	n, err := h.serve(ctx, name, everything, dir, nil, more...)
+// StartWhole starts a node that has every role, on those cores or, with nil, on
+// ours; name tells several apart. It returns when it is ready.
+func (h *House) StartWhole(ctx context.Context, name, dir string, on proc.Cores, more ...string) (*API, error) {
+	n, err := h.serve(ctx, name, everything, dir, on, more...)
 	if err != nil {
 		return nil, err
 	}

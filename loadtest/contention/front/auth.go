@@ -12,10 +12,14 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// Mint returns a session of user's, signed with key, as a login would.
-func Mint(key []byte, user string, ttl time.Duration) (string, error) {
+// Mint returns a session of user's, with the roles it names, signed with key, as a
+// login would.
+func Mint(key []byte, user string, ttl time.Duration, roles ...string) (string, error) {
 	now := time.Now()
 	claims := jwt.MapClaims{"sub": user, "iat": now.Unix(), "exp": now.Add(ttl).Unix()}
+	if len(roles) > 0 {
+		claims["roles"] = roles
+	}
 	token, err := jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString(key)
 	if err != nil {
 		return "", fmt.Errorf("mint session of %s: %w", user, err)
