@@ -48,7 +48,7 @@ func ResetKey(event string) string { return "reset:{" + event + "}" }
 // JSON of a Change.
 func LogKey(event string) string { return "log:{" + event + "}" }
 
-// InsideKey is a sorted set: who is or was let in by the waiting room → Unix
+// InsideKey is a sorted set: who is or was let in by the waiting room, or has left it → Unix
 // milliseconds until when. It is there only for events that have one.
 func InsideKey(event string) string { return "adm:{" + event + "}" }
 

@@ -1,7 +1,7 @@
 -- join.lua gives somebody a place, or says which one they have.
 --
--- KEYS    room, q (zset: who waits -> number), adm (zset: who is or was inside ->
---         until), pre (hash: tickets of a draw -> nonce), new (list: what became of
+-- KEYS    room, q (zset: who waits -> number), adm (zset: who is or was inside,
+--         or has left -> until), pre (hash: tickets of a draw -> nonce), new (list: what became of
 --         that list and is not in Postgres yet)
 -- ARGV    id, nonce, number of a signed place or 0
 -- Returns {draw, nonce, 1 when it is new}: on the list of the draw

@@ -1,5 +1,6 @@
 -- leave.lua ends the place of somebody, or what is left of their time inside: their
--- slot is free at once, and their pass is good for nothing any more.
+-- slot is free at once, and neither their pass nor a place they were given before is
+-- good for anything any more. Who leaves a draw may join it again.
 --
 -- KEYS    room, q, adm, try, seen, pre, new, rev (zset: passes that are over before
 --         their time -> until)
@@ -19,7 +20,10 @@ if ARGV[2] ~= '1' then
 end
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 local now = clock()
-if till <= now then return {'left', 0} end
+if till <= now then
+  if ARGV[2] ~= '1' and r.state ~= 'draw' then redis.call('ZADD', adm, now, id) end
+  return {'left', 0}
+end
 redis.call('ZADD', adm, now, id)
 redis.call('ZREMRANGEBYSCORE', rev, '-inf', now)
 redis.call('ZADD', rev, till, id .. '-' .. till)

@@ -55,16 +55,18 @@ func (r *Rooms) Admit(ctx context.Context, event, user, token string) (*seatmap.
 
 // Leave ends the place of an account, or its time inside.
 func (r *Rooms) Leave(ctx context.Context, event, user string) error {
-	room, err := r.Room(ctx, event)
-	if err != nil {
+	if _, err := r.Room(ctx, event); err != nil {
 		return err
 	}
+	return r.leave(ctx, event, user, "left")
+}
+
+// leave ends what an account has in the line for good: in Postgres too, so that no
+// place it was given before counts.
+func (r *Rooms) leave(ctx context.Context, event, user, became string) error {
 	id := r.o.Keys.TicketOf(event, user).ID
-	if err := r.end(ctx, event, user, id, "left", r.o.Line.Leave); err != nil {
+	if err := r.end(ctx, event, user, id, became, r.o.Line.Leave); err != nil {
 		return err
-	}
-	if room.Frozen.IsZero() {
-		return nil
 	}
 	return r.o.Store.left(ctx, event, id)
 }
@@ -106,7 +108,7 @@ func (r *Rooms) RevokeUser(ctx context.Context, event, user string) error {
 		}
 		r.booked(ctx, a.revoked())
 	}
-	return r.end(ctx, event, user, r.o.Keys.TicketOf(event, user).ID, "revoked", r.o.Line.Leave)
+	return r.leave(ctx, event, user, "revoked")
 }
 
 // RevokePass ends one pass and the time inside it is for.

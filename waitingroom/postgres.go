@@ -387,13 +387,38 @@ func (s *Store) rank(ctx context.Context, event string, id draw.ID) (rank int64,
 	return rank, pg.Said("ticket of "+event, err)
 }
 
-// left notes that somebody whose ticket is drawn has given their place up.
+// left notes that somebody has given their place up, or had it taken. Who leaves a
+// draw that is not frozen is only off its list.
 func (s *Store) left(ctx context.Context, event string, id draw.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err := s.pool.Exec(ctx, `UPDATE room_tickets SET left_at = now() WHERE event_id = $1 AND ticket = $2 AND left_at IS NULL
-		AND EXISTS (SELECT FROM rooms WHERE event_id = $1 AND frozen_at IS NOT NULL)`, event, id[:])
+	_, err := s.pool.Exec(ctx, `WITH room AS (SELECT FROM rooms WHERE event_id = $1 AND state <> 'draw'),
+		listed AS (UPDATE room_tickets SET left_at = coalesce(left_at, now()) WHERE event_id = $1 AND ticket = $2 AND EXISTS (SELECT FROM room) RETURNING true)
+		INSERT INTO room_left (event_id, ticket) SELECT $1, $2 FROM room WHERE NOT EXISTS (SELECT FROM listed) ON CONFLICT DO NOTHING`, event, id[:])
 	return pg.Said("ticket of "+event, err)
+}
+
+// gone is somebody who has left, and when.
+type gone struct {
+	ticket draw.ID
+	at     time.Time
+}
+
+// gone returns who has left a room.
+func (s *Store) gone(ctx context.Context, event string) ([]gone, error) {
+	rows, err := s.pool.Query(ctx, `SELECT ticket, at FROM room_left WHERE event_id = $1
+		UNION ALL SELECT ticket, left_at FROM room_tickets WHERE event_id = $1 AND left_at IS NOT NULL`, event)
+	if err != nil {
+		return nil, pg.Said("who has left "+event, err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (g gone, err error) {
+		var ticket []byte
+		if err = row.Scan(&ticket, &g.at); err == nil {
+			g.ticket = draw.ID(ticket)
+		}
+		return g, err
+	})
+	return all, pg.Said("who has left "+event, err)
 }
 
 // admission is one time somebody was let in.

@@ -54,7 +54,7 @@ var (
 // keys of a room. All carry the hash tag {event}, as those of its seats do.
 func roomKey(event string) string { return "room:{" + event + "}" }   // hash: terms, bucket, how far it has called
 func lineKey(event string) string { return "q:{" + event + "}" }      // zset: who waits → number
-func admKey(event string) string  { return seatmap.InsideKey(event) } // zset: who is or was inside → until
+func admKey(event string) string  { return seatmap.InsideKey(event) } // zset: who is or was inside, or has left → until
 func tryKey(event string) string  { return "try:{" + event + "}" }    // zset: who is called and here → number
 func seenKey(event string) string { return "seen:{" + event + "}" }   // zset: the same → when they asked last
 func preKey(event string) string  { return "pre:{" + event + "}" }    // hash: tickets of a draw → nonce
@@ -298,6 +298,20 @@ func (l *Line) admitted(ctx context.Context, event string, all []admission) erro
 			return nil
 		})
 		if err != nil {
+			return away(err)
+		}
+	}
+	return nil
+}
+
+// gone puts back who has left a room that is cold.
+func (l *Line) gone(ctx context.Context, event string, all []gone) error {
+	for part := range slices.Chunk(all, batchSize) {
+		batch := make([]redis.Z, len(part))
+		for n, g := range part {
+			batch[n] = redis.Z{Score: float64(g.at.UnixMilli()), Member: g.ticket.String()}
+		}
+		if err := l.rdb.ZAddGT(ctx, admKey(event), batch...).Err(); err != nil {
 			return away(err)
 		}
 	}

@@ -43,7 +43,7 @@ end
 
 -- place returns the number of somebody who waits. known is the number a signed
 -- place of theirs says, or 0: what Redis has lost comes back with it, and of two
--- the lower counts. Who has been inside comes back behind all others.
+-- the lower counts. Who has been inside, or has left, comes back behind all others.
 local function place(q, adm, id, known)
   local number = tonumber(redis.call('ZSCORE', q, id) or nil)
   if known > 0 and (not number or known < number) and not redis.call('ZSCORE', adm, id) then

@@ -214,6 +214,13 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 	if err := r.o.Line.admitted(ctx, event, in); err != nil {
 		return err
 	}
+	left, err := r.o.Store.gone(ctx, event)
+	if err != nil {
+		return err
+	}
+	if err := r.o.Line.gone(ctx, event, left); err != nil {
+		return err
+	}
 	l, err := r.o.Store.list(ctx, event)
 	if err != nil {
 		return err
