@@ -2,25 +2,61 @@
 
 const PLACE = 'seatcast.place.';
 const PASS = 'seatcast.pass.';
+const RECEIPT = 'seatcast.receipt.';
+const TICKET = 'seatcast.ticket.';
 
-/** Keep is what this browser keeps of one event: a second tab finds it too. */
+/**
+ * ticketOf is whose line this tab is in: the ticket its account has in an event. A tab
+ * that does not know yet takes the one that this browser had last.
+ */
+const ticketOf = (event) => sessionStorage.getItem(TICKET + event) ?? localStorage.getItem(TICKET + event) ?? '';
+
+const passKey = (event) => `${PASS + event}.${ticketOf(event)}`;
+
+function read(key) {
+  try { return JSON.parse(localStorage.getItem(key)); } catch { return null; }
+}
+
+/** Keep is what this browser keeps of one event, for each account: a second tab finds it too. */
 export class Keep {
   #event;
 
   /** @param {string} event */
   constructor(event) { this.#event = event; }
 
-  /** place is what the server gave last: {place, number, from}, or null. */
-  get place() {
-    try { return JSON.parse(localStorage.getItem(PLACE + this.#event)); } catch { return null; }
+  /** is says whose ticket this tab's account has, and returns whether that is news. */
+  is(ticket) {
+    const other = ticketOf(this.#event) !== ticket;
+    sessionStorage.setItem(TICKET + this.#event, ticket);
+    localStorage.setItem(TICKET + this.#event, ticket);
+    return other;
   }
+
+  /** place is what the server gave last: {place, number, from}, or null. */
+  get place() { return read(this.#key(PLACE)); }
 
   set place(p) {
-    if (p) localStorage.setItem(PLACE + this.#event, JSON.stringify(p));
-    else localStorage.removeItem(PLACE + this.#event);
+    if (p) localStorage.setItem(this.#key(PLACE), JSON.stringify(p));
+    else localStorage.removeItem(this.#key(PLACE));
   }
 
-  set pass(pass) { localStorage.setItem(PASS + this.#event, pass); }
+  /** receipt is the one of a draw: {ticket, place}, or null. */
+  get receipt() { return read(this.#key(RECEIPT)); }
+
+  /**
+   * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
+   * later takes its place but the receipt of another announcement.
+   * @param {string} ticket
+   * @param {string} place
+   * @param {string} announcement
+   */
+  give(ticket, place, announcement) {
+    if (this.receipt?.announcement !== announcement) localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement }));
+  }
+
+  set pass(pass) { localStorage.setItem(passKey(this.#event), pass); }
+
+  #key(what) { return `${what + this.#event}.${ticketOf(this.#event)}`; }
 }
 
 /** bookedEvent is the event a call about bookings is of, or null. */
@@ -32,11 +68,12 @@ function bookedEvent(path) {
 /** passFor is the pass to show with a call about bookings, or null. */
 export function passFor(path) {
   const event = bookedEvent(path);
-  return event && localStorage.getItem(PASS + event);
+  return event && localStorage.getItem(passKey(event));
 }
 
 /**
- * backToLine leads a shopper who wants to book and is not let in to the line.
+ * backToLine leads a shopper who wants to book and is not let in to the line. A pass
+ * that may be another tab's stays.
  * @param {string} method
  * @param {string} path
  * @param {string} code
@@ -44,7 +81,7 @@ export function passFor(path) {
 export function backToLine(method, path, code) {
   const event = bookedEvent(path);
   if (method !== 'POST' || !event || !code.startsWith('pass_')) return;
-  localStorage.removeItem(PASS + event);
+  if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
   location.assign(`/queue/${event}`);
 }
 

@@ -18,72 +18,119 @@ let name = 'Seatcast';
 let frame = null;
 let mine = null; // what the server says this account has
 let shown = Infinity; // how many were before it: never more again
-let asking = false; // for a pass
 let inside = false;
+let leftOut = false; // of the list of the draw
+let audio = null;
+
+const busy = new Set(); // steps that are being taken
+const due = new Map(); // steps that are taken again -> their timer
+
+/** later takes a step again, once, whatever asks for it. */
+function later(step, ms) {
+  cancel(step);
+  due.set(step, setTimeout(() => { due.delete(step); step(); }, ms));
+}
+
+function cancel(step) {
+  clearTimeout(due.get(step));
+  due.delete(step);
+}
+
+/** once makes a step that does nothing while it is taken. What failed is tried again when that may do. */
+function once(take) {
+  const step = async () => {
+    if (busy.has(step)) return;
+    busy.add(step);
+    cancel(step);
+    try {
+      await take();
+      trouble(step, '');
+    } catch (p) {
+      failed(p, step);
+    } finally {
+      busy.delete(step);
+    }
+  };
+  return step;
+}
 
 /** hear takes a frame in; one that is older than what we have says nothing. */
 function hear(f) {
   if (frame && f.n <= frame.n) return;
-  const drawn = f.draw?.state === 'drawn' && frame?.draw?.state !== 'drawn';
   frame = f;
-  if (drawn && mine?.draw) learnRank();
+  if (drawn() && !due.has(learnRank)) later(learnRank, 1000 * Math.random());
+  if (expiring()) join();
   draw();
-  if (mine && ready()) ask();
+  if (ready() && !due.has(ask)) ask();
 }
 
-const ready = () => !inside && frame?.state === 'open' && mine.number > 0 && mine.number <= frame.serving;
+const ready = () => !inside && frame?.state === 'open' && mine?.number > 0 && mine.number <= frame.serving;
+const drawn = () => Boolean(mine?.draw) && frame?.draw?.state === 'drawn';
 
-async function join() {
-  const kept = keep.place;
-  try {
-    const got = await api.call('POST', base, { body: kept?.place ? { place: kept.place } : {} });
-    mine = got;
-    const from = kept && kept.number === got.number ? kept.from : Math.max(1, (got.number ?? 0) - (frame?.serving ?? 0));
-    if (got.place) keep.place = { place: got.place, number: got.number, from };
-    if (got.draw && frame?.draw?.state === 'drawn') await learnRank();
-    draw();
-    if (got.insideUntil || ready()) ask();
-  } catch (p) {
-    failed(p, join);
+let renewAt = null;
+
+/**
+ * expiring says, once, that the list closes soon: what a server has lost of it since we
+ * joined is on it again when we join again.
+ */
+function expiring() {
+  if (frame.state !== 'draw' || !mine?.draw) return false;
+  const closes = Date.parse(frame.closesAt);
+  renewAt ??= closes - 15000 - Math.random() * Math.min(120000, (closes - frame.at) / 2); // a frame comes every ten seconds
+  if (frame.at < renewAt) return false;
+  renewAt = Infinity;
+  return true;
+}
+
+const bring = () => api.call('POST', base, { body: keep.place?.place ? { place: keep.place.place } : {} });
+
+const join = once(async () => {
+  let got = await bring();
+  if (keep.is(got.ticket)) { // another account's place was shown
+    shown = Infinity;
+    if (keep.place) got = await bring();
   }
-}
+  mine = got;
+  const kept = keep.place;
+  const from = kept && kept.number === got.number ? kept.from : Math.max(1, (got.number ?? 0) - (frame?.serving ?? 0));
+  if (got.place) keep.place = { place: got.place, number: got.number, from };
+  if (got.place && got.draw) keep.give(got.ticket, got.place, got.announcement);
+  draw();
+  if (drawn()) learnRank();
+  if (got.insideUntil || ready()) ask();
+});
 
 /** learnRank looks the place up in the published draw: nobody is asked who we are. */
-async function learnRank() {
-  try {
-    const d = await api.get(`${base}/draw`);
-    const shard = await api.get(`${base}/draw/shards/${shardOf(mine.ticket, d.tickets)}`);
-    const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
-    if (found) {
-      mine = { ...mine, draw: false, number: found[2] };
-      keep.place = { ...keep.place, number: mine.number, from: Math.max(1, mine.number - frame.serving) };
-    }
-    draw();
-  } catch (p) {
-    failed(p, learnRank);
+const learnRank = once(async () => {
+  const me = mine;
+  if (!drawn() || leftOut) return;
+  const d = await api.get(`${base}/draw`);
+  if (!d.key) { // it is a cache's, of before the draw
+    later(learnRank, 2000);
+    return;
   }
-}
+  const shard = await api.get(`${base}/draw/shards/${shardOf(me.ticket, d.tickets)}?key=${d.key}`);
+  if (mine !== me) return;
+  const found = shard.tickets.find(([ticket]) => ticket === me.ticket);
+  if (!found) {
+    leftOut = true;
+    join();
+  } else {
+    mine = { ...me, draw: false, number: found[2] };
+    keep.place = { ...keep.place, number: mine.number, from: Math.max(1, mine.number - frame.serving) };
+  }
+  draw();
+});
 
 /** ask asks for the pass, again and again while it is our turn. */
-async function ask() {
-  if (asking) return;
-  asking = true;
-  try {
-    for (;;) {
-      const got = await api.call('POST', `${base}/pass`, { body: { place: keep.place?.place ?? '' } });
-      if (got.pass) {
-        enter(got);
-        return;
-      }
-      if (got.number) return; // not called after all: a frame will say so
-      await new Promise((done) => setTimeout(done, 1000 + 1000 * Math.random()));
-    }
-  } catch (p) {
-    failed(p, ask);
-  } finally {
-    asking = false;
+const ask = once(async () => {
+  while (mine && !inside) {
+    const got = await api.call('POST', `${base}/pass`, { body: { place: keep.place?.place ?? '' } });
+    if (got.pass && mine) enter(got);
+    if (got.pass || got.number) return; // not called after all: a frame will say so
+    await new Promise((done) => setTimeout(done, 1000 + 1000 * Math.random()));
   }
-}
+});
 
 function enter({ pass, expiresAt }) {
   keep.pass = pass;
@@ -98,8 +145,13 @@ function enter({ pass, expiresAt }) {
   go.focus();
 }
 
+/** listen lets the page make a sound later: a browser wants to be asked by a hand. */
+function listen() {
+  audio ??= new AudioContext();
+  audio.resume();
+}
+
 function beep() {
-  const audio = new AudioContext();
   const tone = audio.createOscillator();
   tone.connect(audio.destination);
   tone.start();
@@ -107,15 +159,32 @@ function beep() {
 }
 
 /** failed says what went wrong, and tries again what may succeed a moment later. */
-function failed(p, again) {
+function failed(p, step) {
   if (!(p instanceof Problem)) throw p;
   if (p.code === 'no_place') {
     mine = null;
-    keep.place = null;
+    if (keep.place) { // it is lost here, and we have it
+      later(join, 500 + 1000 * Math.random());
+      draw();
+      return;
+    }
   }
   draw();
-  if (p.code !== 'token_missing') news(sentence(p));
-  if (p.passing || p.retryAfter > 0) setTimeout(again, p.retryAfter || 3000);
+  if (p.code !== 'token_missing' && !told.has(p.code)) trouble(step, sentence(p));
+  if (p.passing || p.retryAfter > 0) later(step, p.retryAfter || 3000);
+}
+
+const told = new Set(['queue_paused', 'queue_over', 'not_drawn']); // by the frame
+
+const troubles = new Map(); // step -> what is wrong with it
+
+/** trouble says what is wrong with a step, until it is right. */
+function trouble(step, text) {
+  if (text) troubles.set(step, text);
+  else troubles.delete(step);
+  const [last = ''] = [...troubles.values()].reverse();
+  $('trouble').hidden = !last;
+  if ($('trouble').textContent !== last) $('trouble').textContent = last;
 }
 
 let said = '';
@@ -139,6 +208,7 @@ function draw() {
   const placed = mine?.number > 0 && !inside && !over;
   $('mine').hidden = !placed;
   if (placed) place();
+  $('left-out').hidden = !leftOut;
   $('left').textContent = over ? '' : `${count(frame.seatsLeft, 'seat')} left, ${number(frame.waiting)} waiting`;
   $('join').hidden = Boolean(mine) || over;
   $('leave').hidden = !mine || inside || over;
@@ -157,43 +227,48 @@ function place() {
   if (!inside) document.title = `${number(shown)} before you: ${name}`;
 }
 
-async function leave() {
-  try {
-    await api.call('DELETE', `${base}/me`);
-    keep.place = null;
-    mine = null;
-    shown = Infinity;
-    document.title = name;
-    draw();
-  } catch (p) {
-    failed(p, leave);
-  }
-}
+const leave = once(async () => {
+  await api.call('DELETE', `${base}/me`);
+  for (const step of [join, ask, learnRank]) cancel(step);
+  keep.place = null;
+  mine = null;
+  shown = Infinity;
+  document.title = name;
+  draw();
+});
 
-/** watch follows the line; where streams do not work it is polled. */
+const SILENCE = 25000; // ms: a frame is due every ten seconds
+
+/** watch follows the line; where streams do not work it is polled. A stream that says nothing is as good as none. */
 function watch() {
   const stream = new EventSource(`${base}/live`);
-  const on = (e) => hear(JSON.parse(e.data));
+  const again = (ms) => {
+    stream.close();
+    look();
+    later(watch, ms);
+  };
+  let silence = 0;
+  const heard = () => {
+    clearTimeout(silence);
+    silence = setTimeout(again, SILENCE * (1 + Math.random() / 2), 0);
+  };
+  const on = (e) => { heard(); hear(JSON.parse(e.data)); };
   stream.addEventListener('snapshot', on);
   stream.addEventListener('delta', on);
-  stream.addEventListener('error', async () => {
+  stream.addEventListener('error', () => {
     if (stream.readyState !== EventSource.CLOSED) return;
-    await look();
-    setTimeout(watch, (frame?.poll_after_ms ?? 5000) * (0.75 + Math.random() / 2));
+    clearTimeout(silence);
+    again((frame?.poll_after_ms ?? 5000) * (0.75 + Math.random() / 2));
   });
+  heard();
 }
 
-async function look() {
-  try {
-    hear(await api.get(base));
-  } catch (p) {
-    failed(p, look);
-  }
-}
+const look = once(async () => hear(await api.get(base)));
 
 async function main() {
   $('join').onclick = join;
   $('leave').onclick = leave;
+  $('sound').onchange = listen;
   document.addEventListener('visibilitychange', async () => { // a phone that was asleep
     if (document.visibilityState !== 'visible') return;
     await look();
@@ -206,9 +281,9 @@ async function main() {
     $('where').textContent = `${e.venue}, ${when(e.startsAt, zone)}`;
     draw();
   }, () => {}); // the line is what matters
-  await look();
-  if (keep.place) await join();
   watch();
+  await look();
+  if (keep.place) join();
 }
 
 main();
