@@ -3,7 +3,6 @@ package waitingroom
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -270,18 +269,18 @@ func (a *API) Allow(ctx context.Context, topic string) (code, detail string) {
 
 // drawBody is all that is published of a draw so far but its tickets.
 type drawBody struct {
-	State        string          `json:"state"`        // announced, frozen or drawn
-	Announcement json.RawMessage `json:"announcement"` // exactly as it was published
-	Digest       draw.Digest     `json:"digest"`       // of it: every receipt carries it
-	Tickets      int             `json:"tickets,omitempty"`
-	Root         *draw.Digest    `json:"root,omitempty"`
-	FrozenAt     *time.Time      `json:"frozenAt,omitempty"`
-	Seed         *draw.Digest    `json:"seed,omitempty"`
-	Told         draw.Hex        `json:"told,omitempty"`
-	Key          *draw.Digest    `json:"key,omitempty"`
-	DrawnAt      *time.Time      `json:"drawnAt,omitempty"`
-	Shards       int             `json:"shards,omitempty"` // how many; a ticket's is told by its first bits
-	List         string          `json:"list,omitempty"`   // what seatcast verify-draw reads
+	State        string            `json:"state"`        // announced, frozen or drawn
+	Announcement draw.Announcement `json:"announcement"` // exactly as it was published
+	Digest       draw.Digest       `json:"digest"`       // of it: every receipt carries it
+	Tickets      int               `json:"tickets,omitempty"`
+	Root         *draw.Digest      `json:"root,omitempty"`
+	FrozenAt     *time.Time        `json:"frozenAt,omitempty"`
+	Seed         *draw.Digest      `json:"seed,omitempty"`
+	Told         draw.Hex          `json:"told,omitempty"`
+	Key          *draw.Digest      `json:"key,omitempty"`
+	DrawnAt      *time.Time        `json:"drawnAt,omitempty"`
+	Shards       int               `json:"shards,omitempty"` // how many; a ticket's is told by its first bits
+	List         string            `json:"list,omitempty"`   // what seatcast verify-draw reads
 }
 
 func (a *API) draw(c echo.Context) error {
@@ -293,7 +292,7 @@ func (a *API) draw(c echo.Context) error {
 	if !room.HasDraw() {
 		return problem(errNoDraw)
 	}
-	b := drawBody{State: room.drawState(), Announcement: json.RawMessage(room.Announcement), Digest: room.announced.Digest()}
+	b := drawBody{State: room.drawState(), Announcement: room.announced, Digest: room.announced.Digest()}
 	if b.State != "announced" {
 		b.Tickets, b.Root, b.FrozenAt = room.Tickets, &room.Root, &room.Frozen
 	}

@@ -35,9 +35,10 @@ func scanRoom(row pgx.CollectableRow) (*Room, error) {
 		session, hold, pay    int64
 		closes, frozen, drawn *time.Time
 		root, key             []byte
+		announcement          string
 	)
 	err := row.Scan(&r.Event, &r.version, &r.State, &r.Terms.Rate, &r.Terms.Burst, &r.Terms.Cap, &session, &hold, &pay, &r.Terms.Slow.Failures,
-		&r.Joins, &closes, &r.Opens, &r.Announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof)
+		&r.Joins, &closes, &r.Opens, &announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof)
 	if err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func scanRoom(row pgx.CollectableRow) (*Room, error) {
 	copy(r.Root[:], root)
 	copy(r.Key[:], key)
 	if r.HasDraw() {
-		if err := json.Unmarshal([]byte(r.Announcement), &r.announced); err != nil {
+		if err := json.Unmarshal([]byte(announcement), &r.announced); err != nil {
 			return nil, fmt.Errorf("announcement of %s: %w", r.Event, err)
 		}
 	}
@@ -117,12 +118,9 @@ func (s *Store) put(ctx context.Context, event string, p Plan) (r *Room, err err
 }
 
 func create(ctx context.Context, tx pgx.Tx, event string, p Plan) error {
-	state, announcement, seed, err := p.announce(event)
-	if err != nil {
-		return err
-	}
+	state, announcement, seed := p.announce(event)
 	t := p.Terms
-	_, err = tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof,
+	_, err := tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof,
 			slow_hold_ms, slow_checkout_ms, slow_failures)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		event, state, t.Rate, t.Burst, t.Cap, t.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed, t.Codes, t.Proof,
@@ -147,10 +145,7 @@ func change(ctx context.Context, tx pgx.Tx, old *Room, p Plan) error {
 		return ErrAnnounced
 	}
 	if !same {
-		state, announcement, seed, err := p.announce(old.Event)
-		if err != nil {
-			return err
-		}
+		state, announcement, seed := p.announce(old.Event)
 		if _, err := tx.Exec(ctx, `UPDATE rooms SET state = $2, closes_at = $3, announcement = $4, seed = $5 WHERE event_id = $1`,
 			old.Event, state, orNull(p.Closes), announcement, seed); err != nil {
 			return err
@@ -167,18 +162,14 @@ func change(ctx context.Context, tx pgx.Tx, old *Room, p Plan) error {
 
 // announce is what a room begins as: the state, and of a draw what is published
 // and the seed that is not.
-func (p Plan) announce(event string) (state State, announcement *string, seed []byte, err error) {
+func (p Plan) announce(event string) (state State, announcement *string, seed []byte) {
 	if p.Closes.IsZero() {
-		return Closed, nil, nil, nil
+		return Closed, nil, nil
 	}
 	seed = make([]byte, len(draw.Digest{}))
 	_, _ = rand.Read(seed) // it never fails
-	text, err := json.Marshal(draw.Announcement{Event: event, Closes: p.Closes, Commitment: sha256.Sum256(seed), External: p.External})
-	if err != nil {
-		return "", nil, nil, err
-	}
-	published := string(text)
-	return Draw, &published, seed, nil
+	text := draw.Announce(draw.Terms{Event: event, Closes: p.Closes, Commitment: sha256.Sum256(seed), External: p.External}).Text()
+	return Draw, &text, seed
 }
 
 func orNull(t time.Time) *time.Time {

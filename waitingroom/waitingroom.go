@@ -97,13 +97,12 @@ type Room struct {
 	Opens  time.Time // from then on people are let in
 
 	// Of a room with a draw.
-	Announcement string // as it is published
-	Tickets      int    // on the frozen list
-	Root         draw.Digest
-	Told         []byte // by the external source; nil: nothing yet
-	Key          draw.Digest
-	Frozen       time.Time // zero: not yet
-	Drawn        time.Time // zero: not yet
+	Tickets int // on the frozen list
+	Root    draw.Digest
+	Told    []byte // by the external source; nil: nothing yet
+	Key     draw.Digest
+	Frozen  time.Time // zero: not yet
+	Drawn   time.Time // zero: not yet
 
 	announced draw.Announcement
 	version   int64
@@ -182,11 +181,30 @@ func (p *Plan) checkExternal() error {
 	case e.Kind == draw.Drand && len(e.PublicKey) == 0:
 		*e = draw.Quicknet(e.Round)
 		if e.Round == 0 {
-			e.Round = e.RoundAfter(p.Closes)
+			e.Round = e.RoundAfter(p.Closes.Add(usualWait))
 		}
 	}
-	return p.External.After(p.Closes)
+	e := p.External
+	if err := e.After(p.Closes); err != nil || e.Kind != draw.Drand {
+		return err
+	}
+	switch out := e.At(); {
+	case out.Before(p.Closes.Add(leastWait)):
+		return fmt.Errorf("round %d comes out %v after closesAt: a list takes a while to be frozen, and people to save its root: name one at least %v later, or none for one after %v",
+			e.Round, out.Sub(p.Closes), leastWait, usualWait)
+	case p.Opens.Before(out):
+		return fmt.Errorf("round %d of the beacon comes out at %s, and before that there is no draw: opensAt is not before it", e.Round, out.UTC().Format(time.RFC3339))
+	}
+	return nil
 }
+
+// How long the value of a beacon comes out after the list closes. Only a root that
+// was saved between the two proves that the house did not add tickets when it knew
+// the order: that takes people some time, and the workers seconds.
+const (
+	leastWait = time.Minute
+	usualWait = 10 * time.Minute
+)
 
 // What an operator may say.
 const (

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/cloudflare/circl/sign/bls"
 
 	"seatcast/waitingroom/draw"
 )
@@ -15,14 +18,18 @@ import (
 // drawFile writes a draw of some tickets and returns where.
 func drawFile(t *testing.T, change func([]byte) []byte) (file string, r draw.Record) {
 	t.Helper()
+	return drawFileWith(t, draw.External{Kind: draw.None}, nil, change)
+}
+
+func drawFileWith(t *testing.T, e draw.External, told []byte, change func([]byte) []byte) (file string, r draw.Record) {
+	t.Helper()
 	seed := draw.Digest(sha256.Sum256([]byte("seed")))
-	a := draw.Announcement{Event: "final", Closes: time.Date(2027, 3, 1, 9, 55, 0, 0, time.UTC),
-		Commitment: sha256.Sum256(seed[:]), External: draw.External{Kind: draw.None}}
+	a := draw.Announce(draw.Terms{Event: "final", Closes: draw.Quicknet(800).At(), Commitment: sha256.Sum256(seed[:]), External: e})
 	l, err := draw.Freeze([]draw.Ticket{{ID: draw.ID{1}}, {ID: draw.ID{2}}, {ID: draw.ID{3}}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r, err = draw.New(a, l, seed, nil); err != nil {
+	if r, err = draw.New(a, l, seed, told); err != nil {
 		t.Fatal(err)
 	}
 	var text bytes.Buffer
@@ -36,10 +43,45 @@ func drawFile(t *testing.T, change func([]byte) []byte) (file string, r draw.Rec
 	return file, r
 }
 
+// byQuicknet is round 1000, which came out ten minutes after the list was to close.
+func byQuicknet(t *testing.T) (draw.External, []byte) {
+	t.Helper()
+	sig, err := hex.DecodeString("b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125e342b73a8dd2bacbe47e4b6b63ed5e39")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return draw.Quicknet(1000), sig
+}
+
+// byHouse is a round of a beacon of the house's own, which says of it what it likes.
+func byHouse(t *testing.T) (draw.External, []byte) {
+	t.Helper()
+	key, err := bls.KeyGen[bls.KeyG2SigG1](make([]byte, 32), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := key.PublicKey().MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := draw.Quicknet(1000)
+	e.PublicKey = public
+	round := sha256.Sum256(binary.BigEndian.AppendUint64(nil, e.Round))
+	return e, bls.Sign(key, round[:])
+}
+
 func TestAnybodyVerifiesADraw(t *testing.T) {
 	honest, r := drawFile(t, func(text []byte) []byte { return text })
 	forged, _ := drawFile(t, func(text []byte) []byte { return bytes.Replace(text, []byte(",1]"), []byte(",4]"), 1) })
 	cut, _ := drawFile(t, func(text []byte) []byte { return text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1] })
+	same := func(text []byte) []byte { return text }
+	e, told := byQuicknet(t)
+	quicknet, q := drawFileWith(t, e, told, same)
+	moved, _ := drawFileWith(t, e, told, func(text []byte) []byte {
+		return bytes.Replace(text, []byte(`"genesis":1692803367`), []byte(`"genesis":1792803367`), 1)
+	})
+	e, told = byHouse(t)
+	house, _ := drawFileWith(t, e, told, same)
 	ticket := draw.ID{2}.String()
 	for _, c := range []struct {
 		name string
@@ -52,6 +94,14 @@ func TestAnybodyVerifiesADraw(t *testing.T) {
 		{"a ticket", []string{honest, "--ticket", ticket}, "Ticket " + ticket + " has rank ", ""},
 		{"of its receipt", []string{honest, "--announcement", r.Announcement.Digest().String()}, "was held as announced", ""},
 		{"of another receipt", []string{honest, "--announcement", strings.Repeat("0", 64)}, "", "another announcement"},
+		{"what its round is", []string{quicknet}, "round 1000 of quicknet, the beacon of the League of Entropy, which came out at 2023-08-23T15:59:24Z, 10m0s after", ""},
+		{"without a root", []string{quicknet}, "Not checked: that the list was frozen before 2023-08-23T15:59:24Z.", ""},
+		{"with the root", []string{quicknet, "--root", strings.ToUpper(q.Root.String())}, "If it was saved before 2023-08-23T15:59:24Z, the list was frozen before", ""},
+		{"with another root", []string{quicknet, "--root", strings.Repeat("0", 64)}, "", "another root than the one you saved"},
+		{"without a receipt", []string{quicknet}, "Not checked: that this was announced before anybody joined.", ""},
+		{"an old round that is said to be new", []string{moved}, "", "the first round of quicknet was at 1692803367"},
+		{"a beacon of the house", []string{house}, "as trustworthy as whoever runs it, which may be the house", ""},
+		{"what its rounds are", []string{house}, "of an unknown beacon", ""},
 		{"a ticket that was dropped", []string{honest, "--ticket", draw.ID{9}.String()}, "", "not on the list"},
 		{"a rank that is not drawn", []string{forged}, "", "a rank is not the one its score gives"},
 		{"a ticket missing", []string{cut}, "", "not those of the root"},

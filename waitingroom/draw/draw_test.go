@@ -53,8 +53,8 @@ func secret(word string) (seed, commitment draw.Digest) {
 func committed() (a draw.Announcement, seed draw.Digest, told []byte) {
 	seed, commitment := secret("the house")
 	second, theirs := secret("the notary")
-	return draw.Announcement{Event: "final", Closes: closes, Commitment: commitment,
-		External: draw.External{Kind: draw.Committer, Name: "A Notary", Commitment: &theirs}}, seed, second[:]
+	return draw.Announce(draw.Terms{Event: "final", Closes: closes, Commitment: commitment,
+		External: draw.External{Kind: draw.Committer, Name: "A Notary", Commitment: &theirs}}), seed, second[:]
 }
 
 // drawn is a draw of tickets that has been held.
@@ -156,12 +156,19 @@ func TestAShardLeadsToTheRoot(t *testing.T) {
 	}
 }
 
-// Round 1000 of quicknet, as drand has published it.
-func TestARoundOfTheBeaconIsVerified(t *testing.T) {
-	sig, err := hex.DecodeString("b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125e342b73a8dd2bacbe47e4b6b63ed5e39")
+// round1000 is round 1000 of quicknet, as drand has published it.
+var round1000 = mustHex("b44679b9a59af2ec876b1a6b1ad52ea9b1615fc3982b19576350f93447cb1125e342b73a8dd2bacbe47e4b6b63ed5e39")
+
+func mustHex(text string) []byte {
+	b, err := hex.DecodeString(text)
 	if err != nil {
-		t.Fatal(err)
+		panic(err)
 	}
+	return b
+}
+
+func TestARoundOfTheBeaconIsVerified(t *testing.T) {
+	sig := bytes.Clone(round1000)
 	value, err := draw.Quicknet(1000).Value(sig)
 	if got := hex.EncodeToString(value); err != nil || got != "fe290beca10872ef2fb164d2aa4442de4566183ec51c56ff3cd603d930e54fdd" {
 		t.Errorf("%s, %v", got, err)
@@ -180,6 +187,12 @@ func TestARoundOfTheBeaconIsVerified(t *testing.T) {
 	if wait := e.At().Sub(closes); wait <= 0 || wait > 3*time.Second {
 		t.Errorf("the next round is %v after", wait)
 	}
+}
+
+// with is an announcement with another external value.
+func with(a draw.Announcement, e draw.External) draw.Announcement {
+	a.Terms.External = e
+	return draw.Announce(a.Terms)
 }
 
 // The house that cheats, and what becomes of it.
@@ -209,11 +222,21 @@ func TestACheatingHouseIsCaught(t *testing.T) {
 			return forged, l, ranks, err
 		}, draw.ErrExternal},
 		{"a beacon's round that is out before the list closes", func() (draw.Record, *draw.List, []int, error) {
-			a := r.Announcement
-			a.External = draw.Quicknet(draw.Quicknet(0).RoundAfter(closes) - 1)
-			forged, err := draw.New(a, l, seed, nil)
+			forged, err := draw.New(with(r.Announcement, draw.Quicknet(draw.Quicknet(0).RoundAfter(closes)-1)), l, seed, nil)
 			return forged, l, ranks, err
 		}, draw.ErrEarly},
+		{"an old round, and that the beacon's first one is still to come", func() (draw.Record, *draw.List, []int, error) {
+			e := draw.Quicknet(1000)
+			e.Genesis = closes.Unix()
+			forged, err := draw.New(with(r.Announcement, e), l, seed, round1000)
+			return forged, l, l.Ranks(forged.Key), err
+		}, draw.ErrExternal},
+		{"an old round, and that there is one a year", func() (draw.Record, *draw.List, []int, error) {
+			e := draw.Quicknet(1000)
+			e.Period = 365 * 24 * 60 * 60
+			forged, err := draw.New(with(r.Announcement, e), l, seed, round1000)
+			return forged, l, l.Ranks(forged.Key), err
+		}, draw.ErrExternal},
 		{"a ticket added after the freeze", func() (draw.Record, *draw.List, []int, error) {
 			more := frozen(t, append(slices.Clone(tickets), crowd(1, 4)...))
 			return r, more, more.Ranks(r.Key), nil
@@ -365,11 +388,46 @@ func TestATicketIsListedOnce(t *testing.T) {
 
 func TestAnAnnouncementThatDiffersHasAnotherDigest(t *testing.T) {
 	a, _, _ := committed()
-	b := a
-	b.External.Name = "Another Notary"
+	other := a.External
+	other.Name = "Another Notary"
+	b := with(a, other)
 	same, _, _ := committed()
 	if a.Digest() == b.Digest() || a.Digest() != same.Digest() {
 		t.Error("the digest names not this announcement")
+	}
+}
+
+// A release that knows more, or less, of an announcement than the one that made it
+// gives it the digest that everybody's receipt has.
+func TestTheDigestIsOfTheTextThatWasPublished(t *testing.T) {
+	a, _, _ := committed()
+	text := strings.Replace(a.Text(), `"event":`, `"venue":"a hall","event":`, 1)
+	var read draw.Announcement
+	if err := json.Unmarshal([]byte(text), &read); err != nil {
+		t.Fatal(err)
+	}
+	if read.Event != "final" || read.Digest() != sha256.Sum256([]byte(text)) || read.Text() != text {
+		t.Errorf("%+v has digest %v", read, read.Digest())
+	}
+	r, l, ranks := drawn(t, crowd(3, 1))
+	r.Announcement = read
+	var file bytes.Buffer
+	if err := draw.Write(&file, r, l, ranks); err != nil {
+		t.Fatal(err)
+	}
+	again, _, _, err := draw.Read(&file)
+	if err != nil || again.Announcement.Digest() != read.Digest() {
+		t.Errorf("out of the file it has digest %v, %v", again.Announcement.Digest(), err)
+	}
+}
+
+func TestOfNoOtherBeaconIsItKnownWhoRunsIt(t *testing.T) {
+	e := draw.Quicknet(5)
+	other := e
+	other.PublicKey = bytes.Clone(e.PublicKey)
+	other.PublicKey[7] ^= 1
+	if !e.Known() || other.Known() || (draw.External{Kind: draw.None}).Known() {
+		t.Error("one is taken for the other")
 	}
 }
 

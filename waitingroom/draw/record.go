@@ -9,27 +9,51 @@ import (
 	"time"
 )
 
-// Announcement is what the house says before a room opens, and cannot take back.
-type Announcement struct {
+// Terms are what is announced of a draw.
+type Terms struct {
 	Event      string    `json:"event"`
 	Closes     time.Time `json:"closes"`     // when the list freezes
 	Commitment Digest    `json:"commitment"` // SHA-256 of the seed
 	External   External  `json:"external"`
 }
 
-// Digest names the announcement: every receipt carries it, so the house cannot
-// have announced something else. It is the SHA-256 of its JSON, as published.
-func (a Announcement) Digest() Digest {
-	text, err := json.Marshal(a)
+// Announcement is what the house says before a room opens, and cannot take back.
+// It is a text, of compact JSON, which is never written anew: so its digest stays
+// what it is though a release reads more or less out of it than the one before.
+type Announcement struct {
+	Terms
+	text string
+}
+
+// Announce returns the announcement of a draw.
+func Announce(t Terms) Announcement {
+	text, err := json.Marshal(t)
 	if err != nil {
 		panic(err) // it has nothing that JSON cannot say
 	}
-	return sha256.Sum256(text)
+	return Announcement{t, string(text)}
+}
+
+// Text is the announcement as it is published.
+func (a Announcement) Text() string { return a.text }
+
+// Digest names the announcement: every receipt carries it, so the house cannot
+// have announced something else. It is the SHA-256 of its text.
+func (a Announcement) Digest() Digest { return sha256.Sum256([]byte(a.text)) }
+
+// MarshalJSON implements json.Marshaler.
+func (a Announcement) MarshalJSON() ([]byte, error) { return []byte(a.text), nil }
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (a *Announcement) UnmarshalJSON(text []byte) error {
+	a.text = string(text)
+	return json.Unmarshal(text, &a.Terms)
 }
 
 // Record is all that is published of a draw but its tickets.
 type Record struct {
-	Announcement
+	Announcement Announcement `json:"announcement"`
+
 	Tickets int    `json:"tickets"` // on the list
 	Root    Digest `json:"root"`
 	Seed    Digest `json:"seed"`           // told after the root
@@ -63,13 +87,14 @@ func New(a Announcement, l *List, seed Digest, told []byte) (Record, error) {
 // value checks seed and external value against what was announced, and returns
 // the external one.
 func (r *Record) value() ([]byte, error) {
-	if sha256.Sum256(r.Seed[:]) != r.Commitment {
+	a := r.Announcement
+	if sha256.Sum256(r.Seed[:]) != a.Commitment {
 		return nil, ErrSeed
 	}
-	if err := r.External.After(r.Closes); err != nil {
+	if err := a.External.After(a.Closes); err != nil {
 		return nil, err
 	}
-	return r.External.Value(r.Told)
+	return a.External.Value(r.Told)
 }
 
 // Verify checks a record and its list, with the ranks that were published in
