@@ -81,7 +81,7 @@ func (r *Rooms) sign(h *Held) (err error) {
 		return nil
 	}
 	p := Place{Event: h.Room.Event, Ticket: h.Ticket, Number: h.Number, Issued: time.Now()}
-	if h.Room.HasDraw() {
+	if h.Drawn {
 		p.Announcement = h.Room.announced.Digest()
 	}
 	h.Place, err = r.o.Keys.SignPlace(p)

@@ -199,6 +199,8 @@ func refused(err error) error {
 		return conflict("room_state", "the room is not in a state for this: GET /v1/admin/rooms/{event} tells which it is in")
 	case errors.Is(err, ErrAnnounced):
 		return conflict("draw_announced", "when people join, when the list closes and what is drawn with stand once anybody could join, and the opening once it was")
+	case errors.Is(err, ErrPast):
+		return &web.Problem{Status: http.StatusUnprocessableEntity, Code: "bad_room", Detail: "joinsAt of a draw lies ahead: what is drawn with is announced before anybody can join"}
 	case errors.Is(err, draw.ErrExternal):
 		return &web.Problem{Status: http.StatusUnprocessableEntity, Code: "bad_external", Detail: "this is not what was announced: of a drand round its signature, of a committer their 32 bytes, as hex"}
 	case errors.Is(err, ErrForged):

@@ -7,11 +7,13 @@
 local room, q, adm, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local id = ARGV[1]
 
-if not read(room) then return {'cold'} end
+local r = read(room)
+if not r then return {'cold'} end
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 if till > clock() then return {'inside', till} end
 local number = tonumber(redis.call('ZSCORE', q, id) or nil)
 if number then return {'place', number} end
+if till > 0 or r.state ~= 'draw' and r.state ~= 'closed' then return {'none'} end -- has left, or the draw is over
 local nonce = redis.call('HGET', pre, id)
 if nonce then return {'draw', nonce} end
 return {'none'}

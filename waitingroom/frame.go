@@ -87,6 +87,7 @@ type hall struct {
 	toldAt    time.Time
 	seatsAt   time.Time // when the seats were counted last
 	keptAt    time.Time // when it was kept in Postgres last
+	lingerAt  time.Time // when its keys were last given time; of the goroutine that tends
 	kept      int64     // the last number then
 	samples   []sample  // of an open room, one a second, the oldest first
 }
@@ -299,10 +300,9 @@ func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
 func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) error {
 	h.turn.Lock()
 	defer h.turn.Unlock()
+	var uncalled error
 	if r.o.Calls {
-		if err := r.callNext(ctx, room, h); err != nil {
-			return err
-		}
+		uncalled = r.callNext(ctx, room, h)
 		var err error
 		if room, err = r.Room(ctx, room.Event); err != nil {
 			return err
@@ -326,7 +326,7 @@ func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) e
 			b.Publish(Topic(room.Event), 0, []int64{s.N}, time.UnixMilli(s.At), bytes.Clone(text))
 		}
 	}
-	return r.keep(ctx, room, h)
+	return errors.Join(uncalled, r.keep(ctx, room, h))
 }
 
 // keepEvery is how often what Redis may lose is kept.
@@ -349,18 +349,24 @@ func (r *Rooms) keep(ctx context.Context, room *Room, h *hall) error {
 	return r.o.Store.keep(ctx, room.Event, h.frame.Serving, last)
 }
 
-// countEvery is how often the seats are counted: waiting people are told within
-// two seconds that none is left.
-const countEvery = 500 * time.Millisecond
+// How often the seats are counted.
+const (
+	countEvery  = 500 * time.Millisecond // waiting people are told within two seconds that none is left
+	countBefore = 10 * time.Second       // the opening
+)
 
 // callNext calls the next numbers and tells the room how many seats are free. Once
 // none is, nor is held and may become so again, nobody is let in any more.
 func (r *Rooms) callNext(ctx context.Context, room *Room, h *hall) error {
-	if room.State != Open && room.State != Paused {
+	every := countEvery
+	switch room.State {
+	case Over:
 		return nil
+	case Draw, Closed:
+		every = countBefore
 	}
 	var uncounted error
-	if time.Since(h.seatsAt) >= countEvery {
+	if time.Since(h.seatsAt) >= every {
 		over, err := r.count(ctx, room, h)
 		if over {
 			return err
@@ -387,7 +393,7 @@ func (r *Rooms) count(ctx context.Context, room *Room, h *hall) (over bool, err 
 	if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Left(ctx, room.Event, free) }); err != nil {
 		return false, err
 	}
-	if free+held > 0 {
+	if free+held > 0 || room.State == Draw || room.State == Closed {
 		return false, nil
 	}
 	return true, r.soldOut(ctx, room)

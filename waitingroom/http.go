@@ -302,38 +302,52 @@ func (a *API) draw(c echo.Context) error {
 			return problem(err)
 		}
 		b.Seed, b.Told, b.Key, b.DrawnAt = &d.record.Seed, room.Told, &room.Key, &room.Drawn
-		b.Shards, b.List = len(d.shards), framePath(room.Event)+"/draw/list"
+		b.Shards, b.List = len(d.shards), framePath(room.Event)+"/draw/list?key="+room.Key.String()
 	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "public, max-age=2")
 	return c.JSON(http.StatusOK, b)
 }
 
-// forEver is what a cache is told of what is drawn: it never changes.
-const forEver = "public, max-age=31536000, immutable"
-
-func (a *API) shard(c echo.Context) error {
+// drawn is the draw a call is about. With its key, which names seed, value and list,
+// the answer never changes, and caches are told so.
+func (a *API) drawn(c echo.Context) (*drawnList, error) {
 	d, err := a.rooms.published(c.Request().Context(), c.Param("event"))
 	if err != nil {
-		return problem(drawError(err))
+		return nil, problem(drawError(err))
+	}
+	control := "public, max-age=60"
+	if key := c.QueryParam("key"); key == d.record.Key.String() {
+		control = "public, max-age=31536000, immutable"
+	} else if key != "" {
+		return nil, &web.Problem{Status: http.StatusNotFound, Code: "unknown_draw", Detail: "the draw of this event has another key: GET /v1/queue/{event}/draw"}
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, control)
+	return d, nil
+}
+
+func (a *API) shard(c echo.Context) error {
+	d, err := a.drawn(c)
+	if err != nil {
+		return err
 	}
 	n, err := strconv.Atoi(c.Param("shard"))
 	if err != nil || n < 0 || n >= len(d.shards) {
+		c.Response().Header().Del(echo.HeaderCacheControl)
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_shard", Detail: fmt.Sprintf("shards are 0 to %d", len(d.shards)-1)}
 	}
-	c.Response().Header().Set(echo.HeaderCacheControl, forEver)
 	return c.JSON(http.StatusOK, d.shards[n])
 }
 
 func (a *API) list(c echo.Context) error {
-	d, err := a.rooms.published(c.Request().Context(), c.Param("event"))
+	d, err := a.drawn(c)
 	if err != nil {
-		return problem(drawError(err))
+		return err
 	}
-	h := c.Response().Header()
-	h.Set(echo.HeaderCacheControl, forEver)
-	h.Set(echo.HeaderContentType, "application/x-ndjson")
-	c.Response().WriteHeader(http.StatusOK)
-	return draw.Write(c.Response(), d.record, d.list, d.ranks)
+	text, err := d.file()
+	if err != nil {
+		return err
+	}
+	return c.Blob(http.StatusOK, "application/x-ndjson", text)
 }
 
 var (
@@ -368,7 +382,7 @@ func problem(err error) error {
 	case errors.Is(err, errNoDraw):
 		return &web.Problem{Status: http.StatusNotFound, Code: "no_draw", Detail: "this line is in the order of arrival"}
 	case errors.Is(err, errNotDrawn):
-		return &web.Problem{Status: http.StatusNotFound, Code: "not_drawn", Detail: "the draw is not over yet"}
+		return &web.Problem{Status: http.StatusNotFound, Code: "not_drawn", RetryAfter: again(2 * time.Second), Detail: "the draw is not over yet"}
 	case errors.Is(err, ErrNoPass):
 		return &web.Problem{Status: http.StatusForbidden, Code: "pass_required", Detail: "people are let in one by one: POST /v1/queue/{event} for a place, and show the pass you get as Seatcast-Pass"}
 	case errors.Is(err, ErrForged):

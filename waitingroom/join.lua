@@ -14,15 +14,18 @@ local id, nonce, known = ARGV[1], ARGV[2], tonumber(ARGV[3])
 
 local r = read(room)
 if not r then return {'cold'} end
-if r.state == 'over' then return {'over'} end
 if r.state == 'draw' then
-  if redis.call('HSETNX', pre, id, nonce) == 0 then return {'draw', redis.call('HGET', pre, id), 0} end
-  redis.call('RPUSH', new, '+' .. id .. nonce)
-  return {'draw', nonce, 1}
+  local had = redis.call('HGET', pre, id)
+  local back = redis.call('ZREM', adm, id) == 1 -- had left
+  if had and not back then return {'draw', had, 0} end
+  if not had then redis.call('HSET', pre, id, nonce) end
+  redis.call('RPUSH', new, '+' .. id .. (had or nonce))
+  return {'draw', had or nonce, 1}
 end
 
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 if till > clock() then return {'inside', till} end
+if r.state == 'over' then return {'over'} end
 local number, fresh = place(q, adm, id, known), 0
 if not number then
   number, fresh = r.last + 1, 1

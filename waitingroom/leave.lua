@@ -1,6 +1,7 @@
 -- leave.lua ends the place of somebody, or what is left of their time inside: their
 -- slot is free at once, and neither their pass nor a place they were given before is
--- good for anything any more. Who leaves a draw may join it again.
+-- good for anything any more. Who leaves a draw may join it again, and stays on its
+-- list without a rank that counts: else nobody could prove that they were left out.
 --
 -- KEYS    room, q, adm, try, seen, pre, new, rev (zset: passes that are over before
 --         their time -> until)
@@ -12,18 +13,17 @@ local id = ARGV[1]
 
 local r = read(room)
 if not r then return {'cold'} end
+local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
+local now = clock()
 if ARGV[2] ~= '1' then
   redis.call('ZREM', q, id)
   redis.call('ZREM', try, id)
   redis.call('ZREM', seen, id)
-  if r.state == 'draw' and redis.call('HDEL', pre, id) == 1 then redis.call('RPUSH', new, '-' .. id) end
+  local listed = redis.call('HEXISTS', pre, id) == 1
+  if listed then redis.call('RPUSH', new, '-' .. id) end
+  if till <= now and (listed or r.state ~= 'draw') then redis.call('ZADD', adm, now, id) end
 end
-local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
-local now = clock()
-if till <= now then
-  if ARGV[2] ~= '1' and r.state ~= 'draw' then redis.call('ZADD', adm, now, id) end
-  return {'left', 0}
-end
+if till <= now then return {'left', 0} end
 redis.call('ZADD', adm, now, id)
 redis.call('ZREMRANGEBYSCORE', rev, '-inf', now)
 redis.call('ZADD', rev, till, id .. '-' .. till)

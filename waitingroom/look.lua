@@ -12,7 +12,7 @@ if not r then return {'cold'} end
 local now = clock()
 local waiting
 if r.state == 'draw' then
-  waiting = redis.call('HLEN', pre)
+  waiting = redis.call('HLEN', pre) - redis.call('ZCARD', adm) -- without those who have left
 else
   waiting = redis.call('ZCOUNT', q, '(' .. r.serving, '+inf')
 end

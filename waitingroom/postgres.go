@@ -91,7 +91,7 @@ func (s *Store) one(ctx context.Context, query string, args ...any) (*Room, erro
 }
 
 // put makes a room, or changes what an operator says of one. What a draw
-// announces stands once anybody could join. ErrAnnounced; seatmap.ErrNoEvent.
+// announces stands once anybody could join. ErrAnnounced, ErrPast; seatmap.ErrNoEvent.
 func (s *Store) put(ctx context.Context, event string, p Plan) (r *Room, err error) {
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		rows, err := tx.Query(ctx, `SELECT `+roomColumns+` FROM rooms WHERE event_id = $1 FOR UPDATE`, event)
@@ -118,6 +118,9 @@ func (s *Store) put(ctx context.Context, event string, p Plan) (r *Room, err err
 }
 
 func create(ctx context.Context, tx pgx.Tx, event string, p Plan) error {
+	if err := ahead(ctx, tx, p); err != nil {
+		return err
+	}
 	state, announcement, seed := p.announce(event)
 	t := p.Terms
 	_, err := tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof,
@@ -125,6 +128,16 @@ func create(ctx context.Context, tx pgx.Tx, event string, p Plan) error {
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
 		event, state, t.Rate, t.Burst, t.Cap, t.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed, t.Codes, t.Proof,
 		t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures)
+	return err
+}
+
+// ahead says whether a draw is announced before anybody can join. ErrPast.
+func ahead(ctx context.Context, tx pgx.Tx, p Plan) error {
+	var past bool
+	err := tx.QueryRow(ctx, `SELECT $1::timestamptz <= clock_timestamp()`, p.Joins).Scan(&past)
+	if err == nil && past && !p.Closes.IsZero() {
+		return ErrPast
+	}
 	return err
 }
 
@@ -139,6 +152,9 @@ func change(ctx context.Context, tx pgx.Tx, old *Room, p Plan) error {
 		}
 		if joined {
 			return ErrAnnounced
+		}
+		if err := ahead(ctx, tx, p); err != nil {
+			return err
 		}
 	}
 	if begun && !p.Opens.Equal(old.Opens) {
@@ -238,32 +254,32 @@ type entry struct {
 	gone   bool
 }
 
-// enter writes down what became of a list that is not frozen, in that order.
-// Entering it again changes nothing.
+// enter writes down what became of a list that is not frozen, in that order: whoever
+// has left it again stays on it, marked. Entering it again changes nothing.
 func (s *Store) enter(ctx context.Context, event string, entries []entry) error {
-	last := map[draw.ID]entry{}
+	last := map[draw.ID]bool{}
 	var in []draw.Ticket
-	var out [][]byte
 	for _, e := range entries {
-		last[e.ticket.ID] = e
-		if e.gone {
-			out = append(out, e.ticket.ID[:])
-		}
-	}
-	for _, e := range last {
+		last[e.ticket.ID] = e.gone
 		if !e.gone {
 			in = append(in, e.ticket)
 		}
+	}
+	ids, gone := make([][]byte, 0, len(last)), make([]bool, 0, len(last))
+	for id, left := range last {
+		ids, gone = append(ids, id[:]), append(gone, left)
 	}
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		var open bool
 		if err := tx.QueryRow(ctx, `SELECT state = 'draw' FROM rooms WHERE event_id = $1 FOR SHARE`, event).Scan(&open); err != nil || !open {
 			return err
 		}
-		if _, err := tx.Exec(ctx, `DELETE FROM room_tickets WHERE event_id = $1 AND ticket = ANY($2)`, event, out); err != nil {
+		if err := insert(ctx, tx, event, in); err != nil {
 			return err
 		}
-		return insert(ctx, tx, event, in)
+		_, err := tx.Exec(ctx, `UPDATE room_tickets t SET left_at = CASE WHEN e.gone THEN now() END FROM unnest($2::bytea[], $3::bool[]) e (ticket, gone)
+			WHERE t.event_id = $1 AND t.ticket = e.ticket AND e.gone <> (t.left_at IS NOT NULL)`, event, ids, gone)
+		return err
 	})
 	return pg.Said("tickets of "+event, err)
 }
@@ -378,8 +394,8 @@ func (s *Store) rank(ctx context.Context, event string, id draw.ID) (rank int64,
 	return rank, pg.Said("ticket of "+event, err)
 }
 
-// left notes that somebody has given their place up, or had it taken. Who leaves a
-// draw that is not frozen is only off its list.
+// left notes that somebody has given their place up, or had it taken. Of who leaves a
+// draw that is not frozen it is entered in its turn: they may be back.
 func (s *Store) left(ctx context.Context, event string, id draw.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

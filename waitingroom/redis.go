@@ -60,6 +60,22 @@ func seenKey(event string) string { return "seen:{" + event + "}" }   // zset: t
 func preKey(event string) string  { return "pre:{" + event + "}" }    // hash: tickets of a draw → nonce
 func newKey(event string) string  { return "new:{" + event + "}" }    // list: what became of that hash and is not in Postgres yet
 
+// lingers is how long a room is in Redis that nobody tends any more.
+const lingers = 14 * 24 * time.Hour
+
+// Linger gives a room that is tended time.
+func (l *Line) Linger(ctx context.Context, event string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, key := range []func(string) string{roomKey, lineKey, admKey, tryKey, seenKey, preKey, newKey, seatmap.RevokedKey} {
+			p.Expire(ctx, key(event), lingers)
+		}
+		return nil
+	})
+	return away(err)
+}
+
 // Line is who waits, in Redis. Its methods may be called concurrently, from any
 // number of processes. While Redis does not answer the error is
 // seatmap.ErrUnavailable.
@@ -355,6 +371,13 @@ func (l *Line) written(ctx context.Context, event string, n int) error {
 func (l *Line) Close(ctx context.Context, event string) error {
 	_, err := l.run(ctx, closeScript, []string{roomKey(event), preKey(event)})
 	return err
+}
+
+// Drawn drops the list of a draw that is over.
+func (l *Line) Drawn(ctx context.Context, event string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return away(l.rdb.Del(ctx, preKey(event), newKey(event)).Err())
 }
 
 // Listed returns the tickets of a draw.

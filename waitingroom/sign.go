@@ -10,6 +10,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,17 +23,19 @@ import (
 // public key can check them: an auditor a place, and a proxy a pass. What a token
 // is for is the typ of its header: none passes for the other.
 const (
-	placeType = "seatcast-place+jwt"
-	passType  = "seatcast-pass+jwt"
+	placeType   = "seatcast-place+jwt"
+	receiptType = "seatcast-receipt+jwt"
+	passType    = "seatcast-pass+jwt"
 )
 
-// Place is a place in a line, in the keeping of whoever has it. Before a draw it
-// is the receipt for a ticket on its list.
+// Place is a place in a line, in the keeping of whoever has it. Of who is on the
+// list of a draw it is the receipt for their ticket until they have a number: that it
+// is one its type says, so that no other place passes for it.
 type Place struct {
 	Event        string
 	Ticket       draw.Ticket
 	Number       int64       // 0: takes part in a draw that was not held when it was issued
-	Announcement draw.Digest // of the draw; nought where there is none
+	Announcement draw.Digest // of that draw; nought of a place that is no receipt
 	Issued       time.Time
 }
 
@@ -178,17 +181,18 @@ type placeClaims struct {
 func (k *Keys) SignPlace(p Place) (string, error) {
 	c := placeClaims{Event: p.Event, Ticket: p.Ticket.ID, Nonce: p.Ticket.Nonce, Number: p.Number,
 		RegisteredClaims: jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(p.Issued)}}
+	kind := placeType
 	if p.Announcement != (draw.Digest{}) {
-		c.Announcement = &p.Announcement
+		kind, c.Announcement = receiptType, &p.Announcement
 	}
-	return k.signed(placeType, c)
+	return k.signed(kind, c)
 }
 
-// OpenPlace returns a place that was signed here. ErrForged. Whose it is its
-// ticket says.
+// OpenPlace returns a place that was signed here, or a receipt. ErrForged. Whose it
+// is its ticket says.
 func (k *Keys) OpenPlace(token string) (Place, error) {
 	var c placeClaims
-	if err := k.open(placeType, token, &c); err != nil {
+	if err := k.open(token, &c, placeType, receiptType); err != nil {
 		return Place{}, err
 	}
 	p := Place{Event: c.Event, Ticket: draw.Ticket{ID: c.Ticket, Nonce: c.Nonce}, Number: c.Number}
@@ -217,7 +221,7 @@ func (k *Keys) SignPass(p Pass) (string, error) {
 // whose time is not over. ErrForged and ErrExpired.
 func (k *Keys) OpenPass(token, event, user string, now time.Time) (Pass, error) {
 	var c passClaims
-	if err := k.open(passType, token, &c); err != nil {
+	if err := k.open(token, &c, passType); err != nil {
 		return Pass{}, err
 	}
 	switch {
@@ -243,7 +247,7 @@ func (k *Keys) signed(kind string, c jwt.Claims) (string, error) {
 const tokenLimit = 2 << 10
 
 // open reads a token of ours. Its times are the caller's to judge.
-func (k *Keys) open(kind, token string, c jwt.Claims) error {
+func (k *Keys) open(token string, c jwt.Claims, kinds ...string) error {
 	if len(token) > tokenLimit {
 		return ErrForged
 	}
@@ -251,7 +255,8 @@ func (k *Keys) open(kind, token string, c jwt.Claims) error {
 		ParseWithClaims(token, c, func(t *jwt.Token) (any, error) {
 			id, _ := t.Header["kid"].(string)
 			key := k.public[id]
-			if t.Header["typ"] != kind || key == nil {
+			kind, _ := t.Header["typ"].(string)
+			if !slices.Contains(kinds, kind) || key == nil {
 				return nil, ErrForged
 			}
 			return key, nil

@@ -1,12 +1,16 @@
 package waitingroom
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
+	"seatcast/seatmap"
 	"seatcast/waitingroom/draw"
 )
 
@@ -15,6 +19,10 @@ func (r *Rooms) tend(ctx context.Context) error {
 	var all []error
 	now := time.Now()
 	for _, room := range r.all() {
+		if h := r.hall(room.Event); now.Sub(h.lingerAt) > lingerEvery {
+			h.lingerAt = now
+			all = append(all, r.o.Line.Linger(ctx, room.Event))
+		}
 		var err error
 		switch {
 		case room.State == Draw && now.Before(room.Closes):
@@ -32,6 +40,9 @@ func (r *Rooms) tend(ctx context.Context) error {
 	}
 	return errors.Join(all...)
 }
+
+// lingerEvery is how often the keys of a room are given time.
+const lingerEvery = time.Hour
 
 // lockedFor bounds what is done under a room's lock: the draw of a million tickets
 // takes seconds.
@@ -164,7 +175,10 @@ func (r *Rooms) draw(ctx context.Context, event string) error {
 	if err := r.o.Line.Place(ctx, event, l.waiting(nil)); err != nil {
 		return err
 	}
-	return r.o.Store.drawn(ctx, event, record.Key, list, l.ranks)
+	if err := r.o.Store.drawn(ctx, event, record.Key, list, l.ranks); err != nil {
+		return err
+	}
+	return r.o.Line.Drawn(ctx, event)
 }
 
 // told is a room that an operator, or its time, has changed: Redis is told at once,
@@ -181,7 +195,7 @@ func (r *Rooms) told(ctx context.Context, room *Room, err error) (*Room, error) 
 	return room, nil
 }
 
-// Put makes a room, or changes what an operator says of one. ErrAnnounced and
+// Put makes a room, or changes what an operator says of one. ErrAnnounced, ErrPast and
 // seatmap.ErrNoEvent.
 func (r *Rooms) Put(ctx context.Context, event string, p Plan) (*Room, error) {
 	room, err := r.o.Store.put(ctx, event, p)
@@ -241,22 +255,24 @@ func (r *Rooms) Told(ctx context.Context, event string, told []byte) (*Room, err
 // drawnList is a draw as it is published: it never changes.
 type drawnList struct {
 	record draw.Record
-	list   *draw.List
-	ranks  []int
 	shards []draw.Shard
+	file   func() ([]byte, error) // all of it, as draw.Write writes it: once it is asked for
 }
 
 // draws are the lists of draws that are over, which this process was asked for.
 type draws struct {
+	reads singleflight.Group // by key
+
 	mu  sync.Mutex
-	all map[string]*drawnList
+	all map[draw.Digest]*drawnList // by key, which names seed, value and list
 }
 
-// drawsKept is how many: one of a million tickets is 100 MB.
+// drawsKept is how many: one of a million tickets is 200 MB.
 const drawsKept = 4
 
 // published returns all there is of a draw. ErrNoRoom, and ErrState before the draw
-// is over.
+// is over. When a draw is over everybody asks at once: it is read once, and when that
+// fails, or takes longer than whoever asks may wait, they ask again.
 func (r *Rooms) published(ctx context.Context, event string) (*drawnList, error) {
 	room, err := r.Room(ctx, event)
 	if err != nil {
@@ -265,20 +281,40 @@ func (r *Rooms) published(ctx context.Context, event string) (*drawnList, error)
 	if room.Drawn.IsZero() {
 		return nil, ErrState
 	}
-	r.draws.mu.Lock()
-	defer r.draws.mu.Unlock()
-	if d := r.draws.all[event]; d != nil {
+	if d := r.draws.kept(room.Key); d != nil {
 		return d, nil
 	}
-	d, err := r.readDraw(ctx, room)
-	if err != nil {
-		return nil, err
+	read := r.draws.reads.DoChan(room.Key.String(), func() (any, error) {
+		d, err := r.readDraw(ctx, room)
+		if err == nil {
+			r.draws.keep(d)
+		}
+		return d, err
+	})
+	select {
+	case d := <-read:
+		if d.Err != nil {
+			return nil, d.Err
+		}
+		return d.Val.(*drawnList), nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("draw of %s: %w: %w", event, seatmap.ErrUnavailable, ctx.Err())
 	}
-	if r.draws.all == nil || len(r.draws.all) >= drawsKept {
-		r.draws.all = make(map[string]*drawnList)
+}
+
+func (d *draws) kept(key draw.Digest) *drawnList {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.all[key]
+}
+
+func (d *draws) keep(one *drawnList) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.all == nil || len(d.all) >= drawsKept {
+		d.all = make(map[draw.Digest]*drawnList)
 	}
-	r.draws.all[event] = d
-	return d, nil
+	d.all[one.record.Key] = one
 }
 
 func (r *Rooms) readDraw(ctx context.Context, room *Room) (*drawnList, error) {
@@ -296,8 +332,12 @@ func (r *Rooms) readDraw(ctx context.Context, room *Room) (*drawnList, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &drawnList{list: list, ranks: l.ranks, record: draw.Record{Announcement: room.announced, Tickets: room.Tickets, Root: room.Root,
+	d := &drawnList{shards: list.Shards(l.ranks), record: draw.Record{Announcement: room.announced, Tickets: room.Tickets, Root: room.Root,
 		Seed: seed, Told: room.Told, Key: room.Key}}
-	d.shards = list.Shards(l.ranks)
+	d.file = sync.OnceValues(func() ([]byte, error) {
+		var text bytes.Buffer
+		err := draw.Write(&text, d.record, list, l.ranks)
+		return text.Bytes(), err
+	})
 	return d, nil
 }

@@ -225,5 +225,6 @@ var (
 	ErrClosing   = errors.New("waitingroom: the list of the draw is being frozen")
 	ErrState     = errors.New("waitingroom: the room is not in a state for this")
 	ErrAnnounced = errors.New("waitingroom: what was announced stands once anybody could join")
+	ErrPast      = errors.New("waitingroom: a draw is announced before anybody can join")
 	errCold      = errors.New("waitingroom: room is cold") // its keys are not in Redis
 )

@@ -26,6 +26,7 @@ var operatorsOnly = []string{"keyed.go", "../holds/admin.go", "../holds/office.g
 // unheard are codes of the other files that no page is told, and why.
 var unheard = map[string]string{
 	"bad_signature": "a payment provider's webhook is told",
+	"unknown_draw":  "the page asks with the key it was told",
 	"unknown_shard": "no ticket leads to it",
 }
 

@@ -42,11 +42,17 @@ func (b *bench) tenOClock(ctx context.Context, rounds []round) (*tenOClock, erro
 	if err != nil {
 		return nil, err
 	}
-	closes := time.Now().Add(10*time.Second + 2*a*time.Duration(b.o.Fans)).Truncate(time.Second)
+	joins := time.Now().Add(3 * time.Second).Truncate(time.Second)
+	closes := joins.Add(10*time.Second + 2*a*time.Duration(b.o.Fans)).Truncate(time.Second)
 	if err := b.room(ctx, tenOClockEvent, map[string]any{"rate": 0, "burst": 1, "cap": 1000, "sessionSeconds": 300,
-		"joinsAt": time.Now().Add(-time.Minute).UTC().Format(time.RFC3339), "closesAt": closes.UTC().Format(time.RFC3339),
+		"joinsAt": joins.UTC().Format(time.RFC3339), "closesAt": closes.UTC().Format(time.RFC3339),
 		"opensAt": closes.Add(time.Hour).UTC().Format(time.RFC3339)}); err != nil {
 		return nil, err
+	}
+	select {
+	case <-time.After(time.Until(joins)):
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
 	if t.joins, err = b.during(ctx, func() error {
 		_, err := b.crowd.each(ctx, 0, b.o.Fans, b.crowd.join)

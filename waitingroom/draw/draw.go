@@ -6,15 +6,15 @@
 //
 //	 1. Before the room opens the house publishes an Announcement: the SHA-256 of
 //	    a seed, when the list closes, and where a second value will come from that
-//	    it does not control (External): a round of the drand beacon that is not
-//	    out yet when the list closes, or the seed of an independent committer,
+//	    it does not control (External): a round of the drand beacon that comes
+//	    out well after the list closes, or the seed of an independent committer,
 //	    whose SHA-256 is published too. With neither, whoever takes part trusts
 //	    the house.
 //	 2. Whoever joins gets a ticket with a signed receipt, which names the
 //	    announcement. That there is a receipt for a ticket which is not on the
-//	    list proves that the house dropped it.
+//	    list proves that the house dropped it: so whoever leaves again stays on it.
 //	 3. The list closes and is frozen: the Merkle root of all its tickets is
-//	    published (Freeze).
+//	    published (Freeze), for people to save before the external value is out.
 //	 4. Only then are the seed and the external value told, and
 //
 //	    key = SHA-256(seed ‖ external value ‖ root)
@@ -28,9 +28,11 @@
 // the list can no longer be changed.
 //
 // What it cannot show: whether behind two tickets there are two people; that
-// nobody who wanted to join was turned away without a receipt; and that everybody
-// was shown the same root, unless people compare it. A house that does not like
-// the outcome can refuse to tell its seed, and everybody sees that it did.
+// nobody who wanted to join was turned away without a receipt; that the list was
+// frozen before the external value could be known, unless somebody saved the root
+// by then; and that everybody was shown the same root, unless people compare it. A
+// house that does not like the outcome can refuse to tell its seed, and everybody
+// sees that it did.
 //
 // The tree is that of RFC 6962, section 2.1, in two storeys: the leaves of each
 // shard (the tickets that begin with the same bits), and above them the shards.
