@@ -49,23 +49,12 @@ func (r *Rooms) Join(ctx context.Context, event, user string, nonce *draw.ID, to
 	if mine {
 		h.Ticket.Nonce = place.Ticket.Nonce
 	}
-	join := func(number int64) error {
-		return r.warmly(ctx, event, func() (err error) {
-			h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, number)
-			return err
-		})
-	}
-	if err := join(place.Number); err != nil {
+	err = r.warmly(ctx, event, func() (err error) {
+		h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, Known{place.Number, room.version})
+		return err
+	})
+	if err != nil {
 		return nil, err
-	}
-	if h.New && mine && place.Number == 0 && !room.Drawn.IsZero() { // drawn, and Redis has lost it
-		rank, err := r.o.Store.rank(ctx, event, h.Ticket.ID)
-		if err == nil && rank > 0 {
-			err = join(rank)
-		}
-		if err != nil {
-			return nil, err
-		}
 	}
 	return h, r.sign(h)
 }
@@ -108,13 +97,14 @@ func (r *Rooms) Find(ctx context.Context, event, user string) (*Held, error) {
 // Claim lets an account in if it is its turn, with a pass then. ErrNoRoom, ErrOver
 // and ErrNoPlace.
 func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, pass string, err error) {
-	if _, err := r.Room(ctx, event); err != nil {
+	room, err := r.Room(ctx, event)
+	if err != nil {
 		return t, "", err
 	}
 	id := r.o.Keys.TicketOf(event, user).ID
 	place, _ := r.known(event, id, token)
 	err = r.warmly(ctx, event, func() (err error) {
-		t, err = r.o.Line.Claim(ctx, event, id, place.Number)
+		t, err = r.o.Line.Claim(ctx, event, id, Known{place.Number, room.version})
 		return err
 	})
 	if err != nil || t.Inside.IsZero() {

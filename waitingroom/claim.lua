@@ -7,24 +7,26 @@
 --
 -- KEYS    room, q, adm, try (zset: who was called and has asked -> number), seen
 --         (zset: the same -> when they asked last)
--- ARGV    id, number of a signed place or 0
+-- ARGV    id, number of a signed place or 0, version
 -- Returns {inside, until, 1 when it is since now}
 --         {soon, how many of those who are here come first}
---         {wait, number, state}: not called yet, or nobody is let in for the moment; in a
---         room that draws the number is 0
---         {none}: no place; {over}; {cold}
+--         {wait, number, state}: not called yet, or nobody is let in for the moment; before
+--         a draw the number is 0
+--         {none}: no place; {over}; {cold}; {behind}
 
 local room, q, adm, try, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4], KEYS[5]
 local id, known = ARGV[1], tonumber(ARGV[2])
 
 local r = read(room)
 if not r then return {'cold'} end
+if behind(r) then return {'behind'} end
 local now = clock()
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 if till > now then return {'inside', till, 0} end
 if r.state == 'over' then return {'over'} end
 if r.state == 'draw' then return {'wait', 0, r.state} end
-local number = place(q, adm, id, known)
+local number = place(room, r, q, adm, id, known)
+if not number and r.state == 'closed' then return {'wait', 0, r.state} end
 if not number then return {'none'} end
 if r.state ~= 'open' or number > r.serving then return {'wait', number, r.state} end
 

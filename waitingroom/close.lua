@@ -9,5 +9,5 @@ local room, pre = KEYS[1], KEYS[2]
 local r = read(room)
 if not r then return {'cold'} end
 local listed = redis.call('HLEN', pre)
-if r.state == 'draw' then redis.call('HSET', room, 'state', 'closed', 'last', listed) end
+if r.state == 'draw' then redis.call('HSET', room, 'state', 'closed', 'last', math.max(listed, r.last)) end
 return {listed}

@@ -138,13 +138,18 @@ func (r *Rooms) hall(event string) *hall {
 }
 
 // see takes in a look at a room. What was shown never goes back: a Redis that has
-// lost its last second is a second behind until it is told.
+// lost its last second is a second behind until it is told. Numbers it has given then
+// are among those that were kept for that.
 func (h *hall) see(room *Room, f Frame) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	furthest := max(f.Serving, h.frame.Serving, room.serving)
-	h.behind = f.version < room.version || f.Serving < furthest
-	f.Serving = furthest
+	last := max(f.Last, h.frame.Last, int64(room.Tickets))
+	if f.Last < h.frame.Last {
+		last = max(last, room.last)
+	}
+	h.behind = f.version < room.version || f.Serving < furthest || f.Last < last
+	f.Serving, f.Last = furthest, last
 	s := room.shown(f, h.sampled(f))
 	s.N, s.At = 0, 0
 	h.plain = string(encode(s))
@@ -313,8 +318,8 @@ func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) e
 	}
 	if h.behind {
 		o := room.order()
-		o.Serving = h.frame.Serving
-		if err := r.o.Line.Tell(ctx, room.Event, o); err != nil {
+		o.Serving, o.Last = h.frame.Serving, h.frame.Last
+		if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Tell(ctx, room.Event, o) }); err != nil {
 			return err
 		}
 		if err := r.look(ctx, room, h); err != nil {

@@ -4,13 +4,14 @@
 -- there begins full.
 --
 -- KEYS    room
--- ARGV    version, state, rate, burst, cap, session in ms, free, serving, last, 1 when it begins full
+-- ARGV    version, state, rate, burst, cap, session in ms, free, serving, last, 1 when it begins full,
+--         1 when it is drawn and whoever was has a place
 -- Returns {opened}; {there}
 
 local room = KEYS[1]
 
 if read(room) then return {'there'} end
-local version, state, rate, burst, cap, session, free, serving, last, full = unpack(ARGV)
+local version, state, rate, burst, cap, session, free, serving, last, full, placed = unpack(ARGV)
 redis.call('HSET', room, 'version', version, 'rate', rate, 'burst', burst, 'cap', cap, 'session', session, 'free', free, 'serving', serving,
-  'last', last, 'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'state', state)
+  'last', last, 'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'placed', placed, 'state', state)
 return {'opened'}

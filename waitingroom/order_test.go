@@ -33,7 +33,7 @@ func TestAfterTheOpeningPlacesAreInTheOrderOfArrival(t *testing.T) {
 			line := waitingroom.NewLine(rdb)
 			for k := range each {
 				sent := time.Now()
-				j, err := line.Join(t.Context(), h.event, fan(node*each+k), 0)
+				j, err := line.Join(t.Context(), h.event, fan(node*each+k), waitingroom.Known{})
 				if err != nil {
 					t.Error(err)
 				}

@@ -368,7 +368,8 @@ func (s *Store) seed(ctx context.Context, event string) (seed draw.Digest, err e
 	return seed, pg.Said("seed of "+event, err)
 }
 
-// drawn writes down the ranks of a list, in its order.
+// drawn writes down the ranks of a list, in its order. ErrState when it is drawn, or the
+// room over.
 func (s *Store) drawn(ctx context.Context, event string, key draw.Digest, l *draw.List, ranks []int) error {
 	ids := make([][]byte, 0, l.Len())
 	for _, t := range l.All() {
@@ -379,19 +380,13 @@ func (s *Store) drawn(ctx context.Context, event string, key draw.Digest, l *dra
 			WHERE t.event_id = $1 AND t.ticket = r.ticket`, event, ids, ranks); err != nil {
 			return err
 		}
-		_, err := tx.Exec(ctx, `UPDATE rooms SET version = version + 1, key = $2, drawn_at = clock_timestamp() WHERE event_id = $1 AND drawn_at IS NULL AND state = 'closed'`, event, key[:])
+		tag, err := tx.Exec(ctx, `UPDATE rooms SET version = version + 1, key = $2, drawn_at = clock_timestamp() WHERE event_id = $1 AND drawn_at IS NULL AND state = 'closed'`, event, key[:])
+		if err == nil && tag.RowsAffected() == 0 {
+			return ErrState
+		}
 		return err
 	})
 	return pg.Said("draw "+event, err)
-}
-
-// rank returns the rank of a ticket; 0 when it is on no list.
-func (s *Store) rank(ctx context.Context, event string, id draw.ID) (rank int64, err error) {
-	err = s.pool.QueryRow(ctx, `SELECT rank FROM room_tickets WHERE event_id = $1 AND ticket = $2 AND rank IS NOT NULL AND left_at IS NULL`, event, id[:]).Scan(&rank)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, nil
-	}
-	return rank, pg.Said("ticket of "+event, err)
 }
 
 // left notes that somebody has given their place up, or had it taken. Of who leaves a

@@ -95,8 +95,11 @@ func (l *Line) run(ctx context.Context, script *redis.Script, keys []string, arg
 	if err != nil {
 		return nil, away(err)
 	}
-	if values[0] == "cold" {
+	switch values[0] {
+	case "cold":
 		return nil, errCold
+	case "behind":
+		return nil, errBehind
 	}
 	return values, nil
 }
@@ -116,11 +119,16 @@ func number(v any) int64 {
 
 func moment(v any) time.Time { return time.UnixMilli(number(v)).UTC() }
 
-// Join gives somebody a place, or says which one they have. known is the number
-// a signed place of theirs says, or 0. ErrOver.
-func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known int64) (Joined, error) {
+// Known is what whoever asks knows beside Redis.
+type Known struct {
+	Number  int64 // what a signed place of theirs says; 0: there is none
+	Version int64 // of the room: one that has not been told of it answers nobody
+}
+
+// Join gives somebody a place, or says which one they have. ErrOver.
+func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known Known) (Joined, error) {
 	got, err := l.run(ctx, joinScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event), newKey(event)},
-		t.ID.String(), t.Nonce.String(), known)
+		t.ID.String(), t.Nonce.String(), known.Number, known.Version)
 	switch {
 	case err != nil:
 		return Joined{}, err
@@ -136,9 +144,9 @@ func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known int6
 }
 
 // Claim lets somebody in if it is their turn. ErrOver and ErrNoPlace.
-func (l *Line) Claim(ctx context.Context, event string, id draw.ID, known int64) (Turn, error) {
+func (l *Line) Claim(ctx context.Context, event string, id draw.ID, known Known) (Turn, error) {
 	got, err := l.run(ctx, claimScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event)},
-		id.String(), known)
+		id.String(), known.Number, known.Version)
 	switch {
 	case err != nil:
 		return Turn{}, err
@@ -226,11 +234,21 @@ type Order struct {
 	State   State
 	Terms   Terms
 	Serving int64 // at least so far it has called
+	Last    int64 // at least so far numbers are given
+	Drawn   bool  // whoever was drawn has a place
+}
+
+func flag(is bool) int {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 // Tell makes a room what Postgres says of it, unless it was told what is newer.
 func (l *Line) Tell(ctx context.Context, event string, o Order) error {
-	_, err := l.run(ctx, tellScript, []string{roomKey(event)}, o.Version, o.Serving, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap, o.Terms.Session.Milliseconds())
+	_, err := l.run(ctx, tellScript, []string{roomKey(event)}, o.Version, o.Serving, o.Last, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
+		o.Terms.Session.Milliseconds(), flag(o.Drawn))
 	return err
 }
 
@@ -244,18 +262,13 @@ func (l *Line) Left(ctx context.Context, event string, free int64) error {
 type Opening struct {
 	Order
 	Free int64 // seats
-	Last int64 // at least so far numbers are given
 	New  bool  // nobody was ever let in: the bucket begins full
 }
 
 // Make makes a room that is cold, and leaves one alone that is not.
 func (l *Line) Make(ctx context.Context, event string, o Opening) error {
-	full := 0
-	if o.New {
-		full = 1
-	}
 	_, err := l.run(ctx, openScript, []string{roomKey(event)}, o.Version, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
-		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, full)
+		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, flag(o.New), flag(o.Drawn))
 	return err
 }
 
@@ -263,7 +276,8 @@ func (l *Line) Make(ctx context.Context, event string, o Opening) error {
 // else meanwhile.
 const batchSize = 1000
 
-// Place gives tickets their ranks as numbers. It may be repeated, also of a room
+// Place gives all tickets that were drawn their ranks as numbers, and then says so in
+// the room: a Redis that knows it has all of them. It may be repeated, also of a room
 // that is cold.
 func (l *Line) Place(ctx context.Context, event string, ranked []draw.Ranked) error {
 	for part := range slices.Chunk(ranked, batchSize) {
@@ -275,7 +289,7 @@ func (l *Line) Place(ctx context.Context, event string, ranked []draw.Ranked) er
 			return away(err)
 		}
 	}
-	return nil
+	return away(l.rdb.HSet(ctx, roomKey(event), "placed", 1).Err())
 }
 
 // List puts tickets on the list of a draw that is not closed, as far as they are

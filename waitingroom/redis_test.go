@@ -52,14 +52,14 @@ func fan(n int) draw.Ticket {
 
 func (h *hall) join(n int) waitingroom.Joined {
 	h.Helper()
-	j, err := h.line.Join(h.Context(), h.event, fan(n), 0)
+	j, err := h.line.Join(h.Context(), h.event, fan(n), waitingroom.Known{})
 	h.must(err)
 	return j
 }
 
 func (h *hall) claim(n int) waitingroom.Turn {
 	h.Helper()
-	turn, err := h.line.Claim(h.Context(), h.event, fan(n).ID, 0)
+	turn, err := h.line.Claim(h.Context(), h.event, fan(n).ID, waitingroom.Known{})
 	h.must(err)
 	return turn
 }
@@ -127,7 +127,7 @@ func TestPlacesComeBackWithTheirTicketsToARedisThatForgotThem(t *testing.T) {
 	o.Last = 5
 	h.must(h.line.Make(t.Context(), h.event, o))
 	known := func(n int, number int64) int64 {
-		j, err := h.line.Join(t.Context(), h.event, fan(n), number)
+		j, err := h.line.Join(t.Context(), h.event, fan(n), waitingroom.Known{Number: number})
 		h.must(err)
 		return j.Number
 	}
@@ -148,10 +148,39 @@ func TestPlacesComeBackWithTheirTicketsToARedisThatForgotThem(t *testing.T) {
 	}
 }
 
+func TestANumberThatIsClaimedIsGivenToNobodyElse(t *testing.T) {
+	h := newHall(t, selling(0, 1, 10))
+	_, err := h.line.Claim(t.Context(), h.event, fan(0).ID, waitingroom.Known{Number: 7})
+	h.must(err)
+	if j := h.join(1); j.Number != 8 {
+		t.Errorf("behind 7 a newcomer has %d", j.Number)
+	}
+}
+
+func TestARoomThatIsBehindWhoAsksAnswersNobody(t *testing.T) {
+	h := newHall(t, selling(60, 1, 10))
+	known := waitingroom.Known{Version: 2}
+	if j, err := h.line.Join(t.Context(), h.event, fan(0), known); err == nil {
+		t.Errorf("a place: %+v", j)
+	}
+	if turn, err := h.line.Claim(t.Context(), h.event, fan(0).ID, known); err == nil || errors.Is(err, waitingroom.ErrNoPlace) {
+		t.Errorf("%+v, %v", turn, err)
+	}
+	order := waitingroom.Order{Version: 2, State: waitingroom.Open, Terms: h.terms, Drawn: true}
+	if err := h.line.Tell(t.Context(), h.event, order); err == nil {
+		t.Error("it is told that it is drawn, and nobody has a place")
+	}
+	h.must(h.line.Place(t.Context(), h.event, []draw.Ranked{{Ticket: fan(0), Rank: 1}}))
+	h.must(h.line.Tell(t.Context(), h.event, order))
+	if j, err := h.line.Join(t.Context(), h.event, fan(0), known); err != nil || j.Number != 1 {
+		t.Errorf("%+v, %v", j, err)
+	}
+}
+
 func TestAColdRoomSaysSoAndIsMadeOnce(t *testing.T) {
 	h := newHall(t, selling(60, 1, 10))
 	h.must(h.rdb.FlushDB(t.Context()).Err())
-	if _, err := h.line.Join(t.Context(), h.event, fan(1), 0); err == nil {
+	if _, err := h.line.Join(t.Context(), h.event, fan(1), waitingroom.Known{}); err == nil {
 		t.Error("a cold room gives places")
 	}
 	h.must(h.line.Make(t.Context(), h.event, selling(60, 1, 10)))
@@ -197,7 +226,7 @@ func TestWhoIsNotCalledIsNotLetIn(t *testing.T) {
 	if turn := h.claim(1); !turn.Inside.IsZero() || turn.Called || turn.Number != 2 {
 		t.Errorf("number 2 of 1: %+v", turn)
 	}
-	if _, err := h.line.Claim(t.Context(), h.event, fan(99).ID, 0); !errors.Is(err, waitingroom.ErrNoPlace) {
+	if _, err := h.line.Claim(t.Context(), h.event, fan(99).ID, waitingroom.Known{}); !errors.Is(err, waitingroom.ErrNoPlace) {
 		t.Errorf("a stranger: %v", err)
 	}
 }
@@ -241,7 +270,7 @@ func TestWhoWasInsideComesBackBehindAllOthers(t *testing.T) {
 		t.Errorf("who is inside is not told so: %+v", j)
 	}
 	h.leave(0)
-	j, err := h.line.Join(t.Context(), h.event, fan(0), 1)
+	j, err := h.line.Join(t.Context(), h.event, fan(0), waitingroom.Known{Number: 1})
 	if h.must(err); j.Number != 4 {
 		t.Errorf("with the place of before it is %d", j.Number)
 	}
@@ -266,13 +295,13 @@ func TestPausedAndOverLetNobodyInAndPausingKeepsPlaces(t *testing.T) {
 		t.Errorf("no seat is left: %+v", turn)
 	}
 	h.tell(waitingroom.Over, h.terms)
-	if _, err := h.line.Claim(t.Context(), h.event, fan(1).ID, 0); !errors.Is(err, waitingroom.ErrOver) {
+	if _, err := h.line.Claim(t.Context(), h.event, fan(1).ID, waitingroom.Known{}); !errors.Is(err, waitingroom.ErrOver) {
 		t.Errorf("over: %v", err)
 	}
-	if _, err := h.line.Join(t.Context(), h.event, fan(2), 0); !errors.Is(err, waitingroom.ErrOver) {
+	if _, err := h.line.Join(t.Context(), h.event, fan(2), waitingroom.Known{}); !errors.Is(err, waitingroom.ErrOver) {
 		t.Errorf("over, and somebody joins: %v", err)
 	}
-	if _, err := h.line.Claim(t.Context(), h.event, fan(0).ID, 0); err != nil {
+	if _, err := h.line.Claim(t.Context(), h.event, fan(0).ID, waitingroom.Known{}); err != nil {
 		t.Errorf("who is inside is thrown out: %v", err)
 	}
 }
@@ -328,7 +357,7 @@ func TestALateOneIsBehindAllWhoAreDrawn(t *testing.T) {
 			t.Fatalf("%+v", j)
 		}
 	}
-	again, err := h.line.Join(t.Context(), h.event, draw.Ticket{ID: fan(3).ID, Nonce: draw.ID{1}}, 0)
+	again, err := h.line.Join(t.Context(), h.event, draw.Ticket{ID: fan(3).ID, Nonce: draw.ID{1}}, waitingroom.Known{})
 	if h.must(err); again.Nonce != fan(3).Nonce.String() {
 		t.Errorf("a second device changed the ticket: %+v", again)
 	}
@@ -393,7 +422,7 @@ func TestNeverMoreAreLetInThanTheRateWhoeverAsks(t *testing.T) {
 					t.Error(err)
 				}
 				n := int(next.Add(1)) % fans
-				turn, err := line.Claim(t.Context(), h.event, fan(n).ID, 0)
+				turn, err := line.Claim(t.Context(), h.event, fan(n).ID, waitingroom.Known{})
 				if err != nil && !errors.Is(err, waitingroom.ErrNoPlace) {
 					t.Error(err)
 				}

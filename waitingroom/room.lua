@@ -10,14 +10,21 @@ end
 
 -- read returns the room, or nil when it is cold.
 local function read(key)
-  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version')
+  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed')
   if not f[1] then return end
   return {
     state = f[1], rate = tonumber(f[2]), burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
     free = tonumber(f[6]), serving = tonumber(f[7]), last = tonumber(f[8]), tokens = tonumber(f[9]), at = tonumber(f[10]),
     was = tonumber(f[11]), -- how far it had called two to four seconds ago
     version = tonumber(f[12]), -- of what Postgres says of it
+    placed = f[13] == '1', -- whoever was drawn has a place
   }
+end
+
+-- behind says that the room has not been told what whoever asks knows: the version of
+-- that is the last argument. It is so in a Redis that has lost its last second.
+local function behind(r)
+  return tonumber(ARGV[#ARGV]) > r.version
 end
 
 -- fill returns how many may come in now by the rate: a bucket that holds burst
@@ -42,12 +49,14 @@ local function inside(adm, now)
 end
 
 -- place returns the number of somebody who waits. known is the number a signed
--- place of theirs says, or 0: what Redis has lost comes back with it, and of two
+-- place of theirs says, or 0: what Redis has lost comes back with it, nobody else is
+-- given that number or a lower one any more, and of two
 -- the lower counts. Who has been inside, or has left, comes back behind all others.
-local function place(q, adm, id, known)
+local function place(room, r, q, adm, id, known)
   local number = tonumber(redis.call('ZSCORE', q, id) or nil)
   if known > 0 and (not number or known < number) and not redis.call('ZSCORE', adm, id) then
     redis.call('ZADD', q, known, id)
+    if known > r.last then redis.call('HSET', room, 'last', known) end
     return known
   end
   return number

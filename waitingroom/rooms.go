@@ -172,17 +172,20 @@ func (r *Rooms) all() []*Room {
 // patience does.
 const warmWithin = 30 * time.Second
 
-// warmly does something with a room, which is made first when it is cold.
+// poor says that Redis knows less of a room than we do.
+func poor(err error) bool { return errors.Is(err, errCold) || errors.Is(err, errBehind) }
+
+// warmly does something with a room, which is made first when it is cold, and told
+// first what it is when it is behind.
 func (r *Rooms) warmly(ctx context.Context, event string, do func() error) error {
 	err := do()
-	if !errors.Is(err, errCold) {
+	if !poor(err) {
 		return err
 	}
 	made := r.warms.DoChan(event, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmWithin)
 		defer cancel()
-		_, err := r.o.Store.locked(ctx, event, false, func(ctx context.Context) error { return r.make(ctx, event) })
-		return nil, err
+		return nil, r.mend(ctx, event)
 	})
 	select {
 	case m := <-made:
@@ -192,10 +195,65 @@ func (r *Rooms) warmly(ctx context.Context, event string, do func() error) error
 	case <-ctx.Done():
 		return fmt.Errorf("room of %s: %w: %w", event, seatmap.ErrUnavailable, ctx.Err())
 	}
-	if err = do(); errors.Is(err, errCold) {
+	if err = do(); poor(err) {
 		return fmt.Errorf("room of %s: %w: %w", event, seatmap.ErrUnavailable, err)
 	}
 	return err
+}
+
+// mend tells a room what it is, and makes one that is cold.
+func (r *Rooms) mend(ctx context.Context, event string) error {
+	one, err := r.o.Store.room(ctx, event)
+	if err != nil {
+		return err
+	}
+	if err := r.o.Line.Tell(ctx, event, one.order()); !poor(err) {
+		return err
+	}
+	_, err = r.o.Store.locked(ctx, event, false, func(ctx context.Context) error { return r.refill(ctx, event) })
+	return err
+}
+
+// refill is mend of who has the room's lock. A Redis that has lost its last second may
+// have lost that the list of a draw is closed, or its ranks: they come first, so that
+// nobody comes before them.
+func (r *Rooms) refill(ctx context.Context, event string) error {
+	if err := r.make(ctx, event); err != nil {
+		return err
+	}
+	one, err := r.o.Store.room(ctx, event)
+	if err != nil {
+		return err
+	}
+	err = r.o.Line.Tell(ctx, event, one.order())
+	if errors.Is(err, errBehind) {
+		if err = r.relist(ctx, one); err == nil {
+			err = r.o.Line.Tell(ctx, event, one.order())
+		}
+	}
+	if err != nil || one.Drawn.IsZero() {
+		return err
+	}
+	return r.o.Line.Drawn(ctx, event)
+}
+
+// relist puts back the list of a draw that is closed, or its ranks.
+func (r *Rooms) relist(ctx context.Context, room *Room) error {
+	l, err := r.o.Store.list(ctx, room.Event)
+	if err != nil {
+		return err
+	}
+	if room.Drawn.IsZero() {
+		if err := r.o.Line.List(ctx, room.Event, l.tickets); err != nil {
+			return err
+		}
+		return r.o.Line.Close(ctx, room.Event)
+	}
+	in, err := r.o.Store.admissions(ctx, room.Event, "")
+	if err != nil {
+		return err
+	}
+	return r.o.Line.Place(ctx, room.Event, l.waiting(in))
 }
 
 // make makes a room that is cold as Postgres knows it.
@@ -225,7 +283,8 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	o := Opening{Order: one.order(), Last: max(one.last, int64(len(l.tickets))), New: one.State == Draw || one.State == Closed}
+	o := Opening{Order: one.order(), New: one.State == Draw || one.State == Closed}
+	o.Last = max(one.last, int64(len(l.tickets)))
 	if one.Drawn.IsZero() {
 		err = r.o.Line.List(ctx, event, l.tickets)
 	} else {

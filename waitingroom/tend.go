@@ -104,11 +104,8 @@ func (r *Rooms) freeze(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.o.Line.Look(ctx, event); errors.Is(err, errCold) {
-		err = r.make(ctx, event)
-		if err != nil {
-			return err
-		}
+	if err := r.make(ctx, event); err != nil {
+		return err
 	}
 	if err := r.o.Line.List(ctx, event, l.tickets); err != nil {
 		return err
@@ -123,7 +120,10 @@ func (r *Rooms) freeze(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	return r.o.Store.freeze(ctx, event, found)
+	if err := r.o.Store.freeze(ctx, event, found); err != nil {
+		return err
+	}
+	return r.refill(ctx, event)
 }
 
 // drawDue draws once the external value is told; when there is none, at once.
@@ -166,11 +166,8 @@ func (r *Rooms) draw(ctx context.Context, event string) error {
 		return fmt.Errorf("%w: the list is not the one that was frozen", draw.ErrRoot)
 	}
 	l.ranks = list.Ranks(record.Key)
-	if _, err := r.o.Line.Look(ctx, event); errors.Is(err, errCold) {
-		err = r.make(ctx, event)
-		if err != nil {
-			return err
-		}
+	if err := r.make(ctx, event); err != nil {
+		return err
 	}
 	if err := r.o.Line.Place(ctx, event, l.waiting(nil)); err != nil {
 		return err
@@ -178,7 +175,7 @@ func (r *Rooms) draw(ctx context.Context, event string) error {
 	if err := r.o.Store.drawn(ctx, event, record.Key, list, l.ranks); err != nil {
 		return err
 	}
-	return r.o.Line.Drawn(ctx, event)
+	return r.refill(ctx, event)
 }
 
 // told is a room that an operator, or its time, has changed: Redis is told at once,

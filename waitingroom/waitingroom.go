@@ -114,7 +114,7 @@ type Room struct {
 func (r *Room) HasDraw() bool { return !r.Closes.IsZero() }
 
 func (r *Room) order() Order {
-	return Order{Version: r.version, State: r.State, Terms: r.Terms, Serving: r.serving}
+	return Order{Version: r.version, State: r.State, Terms: r.Terms, Serving: r.serving, Last: int64(r.Tickets), Drawn: !r.Drawn.IsZero()}
 }
 
 // Plan is what an operator says of a room.
@@ -226,5 +226,6 @@ var (
 	ErrState     = errors.New("waitingroom: the room is not in a state for this")
 	ErrAnnounced = errors.New("waitingroom: what was announced stands once anybody could join")
 	ErrPast      = errors.New("waitingroom: a draw is announced before anybody can join")
-	errCold      = errors.New("waitingroom: room is cold") // its keys are not in Redis
+	errCold      = errors.New("waitingroom: room is cold")     // its keys are not in Redis
+	errBehind    = errors.New("waitingroom: room is behind us") // Redis has not been told what we know
 )
