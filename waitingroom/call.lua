@@ -6,6 +6,10 @@
 -- up ten seconds of the rate. So of five who are called four may be absent, and
 -- the rate is kept all the same.
 --
+-- For a minute after a room was made anew, each number that was given before counts as
+-- somebody who is here: most have not come back with theirs yet, and would be called all
+-- at once.
+--
 -- KEYS    room, q, try, seen
 -- Returns {how far the line is called}; {cold}
 
@@ -27,7 +31,11 @@ local young = redis.call('ZCOUNT', q, '(' .. r.was, r.serving) - redis.call('ZCO
 local want = math.ceil(r.rate / 6) - here - young
 if want <= 0 then return {r.serving} end
 
+local furthest = r.last
+if r.serving < r.given and math.abs(now - r.since) < 60000 then
+  furthest = math.min(r.last, r.was + math.ceil(r.rate / 6))
+end
 local found = redis.call('ZRANGEBYSCORE', q, '(' .. r.serving, '+inf', 'WITHSCORES', 'LIMIT', want - 1, 1)
-local serving = math.max(tonumber(found[2] or r.last), r.serving) -- fewer wait than could be called: all of them
+local serving = math.max(math.min(tonumber(found[2] or furthest), furthest), r.serving) -- fewer wait than could be called: all of them
 redis.call('HSET', room, 'serving', serving)
 return {serving}

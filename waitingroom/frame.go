@@ -26,7 +26,8 @@ type shown struct {
 	JoinsAt   time.Time  `json:"joinsAt"`
 	ClosesAt  *time.Time `json:"closesAt"`
 	OpensAt   time.Time  `json:"opensAt"`
-	Draw      *drawShown `json:"draw"` // null: there is none
+	Draw      *drawShown `json:"draw"`  // null: there is none
+	Since     int64      `json:"since"` // Unix ms; once it changes the server has to be told one's place anew
 	Poll      int        `json:"poll_after_ms"`
 }
 
@@ -59,7 +60,7 @@ const pollAfter = 5 * time.Second
 
 func (r *Room) shown(f Frame, e *eta) shown {
 	s := shown{State: f.State, Serving: f.Serving, Rate: f.Rate, Waiting: f.Waiting, Inside: f.Inside,
-		SeatsLeft: f.Free, Eta: e, JoinsAt: r.Joins, OpensAt: r.Opens, Poll: int(pollAfter.Milliseconds())}
+		SeatsLeft: f.Free, Since: f.Since.UnixMilli(), Eta: e, JoinsAt: r.Joins, OpensAt: r.Opens, Poll: int(pollAfter.Milliseconds())}
 	if r.HasDraw() {
 		s.ClosesAt, s.Draw = &r.Closes, &drawShown{r.drawState(), r.Tickets}
 		if r.Frozen.IsZero() {

@@ -1,8 +1,8 @@
 -- look.lua reads what everybody who waits is told.
 --
 -- KEYS    room, q, adm, pre
--- Returns {state, now, serving, last, rate, waiting, inside, free, version}: waiting are
---         those not called yet, or on the list of the draw
+-- Returns {state, now, serving, last, rate, waiting, inside, free, version, since}: waiting
+--         are those not called yet, or on the list of the draw; since when the room is there
 --         {cold}
 
 local room, q, adm, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -16,4 +16,4 @@ if r.state == 'draw' then
 else
   waiting = redis.call('ZCOUNT', q, '(' .. r.serving, '+inf')
 end
-return {r.state, now, r.serving, r.last, r.rate, waiting, inside(adm, now), r.free, r.version}
+return {r.state, now, r.serving, r.last, r.rate, waiting, inside(adm, now), r.free, r.version, r.since}

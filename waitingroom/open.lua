@@ -13,5 +13,6 @@ local room = KEYS[1]
 if read(room) then return {'there'} end
 local version, state, rate, burst, cap, session, free, serving, last, full, placed = unpack(ARGV)
 redis.call('HSET', room, 'version', version, 'rate', rate, 'burst', burst, 'cap', cap, 'session', session, 'free', free, 'serving', serving,
-  'last', last, 'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'placed', placed, 'state', state)
+  'last', last, 'tokens', full == '1' and burst or '0', 'at', clock(), 'was', serving, 'later', serving, 'turned', 0, 'placed', placed, 'since', clock(), 'given', last,
+  'state', state)
 return {'opened'}

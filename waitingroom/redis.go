@@ -225,7 +225,7 @@ func (l *Line) Look(ctx context.Context, event string) (Frame, error) {
 	}
 	state, _ := got[0].(string)
 	return Frame{At: moment(got[1]), State: State(state), Serving: number(got[2]), Last: number(got[3]),
-		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7]), version: number(got[8])}, nil
+		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7]), version: number(got[8]), Since: moment(got[9])}, nil
 }
 
 // Order is what Postgres says of a room. The higher version is the newer one.

@@ -177,6 +177,29 @@ func TestARoomThatIsBehindWhoAsksAnswersNobody(t *testing.T) {
 	}
 }
 
+func TestALineThatRedisHasLostIsNotCalledAllAtOnce(t *testing.T) {
+	o := selling(600, 10, 1000)
+	o.Serving, o.Last = 100, 60_000
+	h := newHall(t, o)
+	since := h.look().Since
+	for _, n := range []int{500, 50_000, 59_000} { // who is back
+		_, err := h.line.Join(t.Context(), h.event, fan(n), waitingroom.Known{Number: int64(n)})
+		h.must(err)
+	}
+	called := int64(0)
+	for range 50 {
+		called = h.call()
+	}
+	if called <= 100 || called > 200 {
+		t.Errorf("of 60000, at a hundred each ten seconds, numbers up to %d are called", called)
+	}
+	h.must(h.rdb.FlushDB(t.Context()).Err())
+	h.must(h.line.Make(t.Context(), h.event, o))
+	if is := h.look().Since; !is.After(since) {
+		t.Errorf("made at %v and again at %v", since, is)
+	}
+}
+
 func TestAColdRoomSaysSoAndIsMadeOnce(t *testing.T) {
 	h := newHall(t, selling(60, 1, 10))
 	h.must(h.rdb.FlushDB(t.Context()).Err())

@@ -10,7 +10,7 @@ end
 
 -- read returns the room, or nil when it is cold.
 local function read(key)
-  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed')
+  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed', 'since', 'given')
   if not f[1] then return end
   return {
     state = f[1], rate = tonumber(f[2]), burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
@@ -18,6 +18,8 @@ local function read(key)
     was = tonumber(f[11]), -- how far it had called two to four seconds ago
     version = tonumber(f[12]), -- of what Postgres says of it
     placed = f[13] == '1', -- whoever was drawn has a place
+    since = tonumber(f[14] or 0), -- when it was made in this Redis
+    given = tonumber(f[15] or 0), -- numbers up to it were given before that
   }
 end
 

@@ -63,7 +63,8 @@ type Frame struct {
 	Rate    int   // a minute, as it is set
 	Waiting int64 // not called yet; of a draw who takes part
 	Inside  int64
-	Free    int64 // seats
+	Free    int64     // seats
+	Since   time.Time // when the room was made in this Redis: one that had lost it knows who waits only by their places
 
 	version int64 // of what the room has been told
 }
@@ -226,6 +227,6 @@ var (
 	ErrState     = errors.New("waitingroom: the room is not in a state for this")
 	ErrAnnounced = errors.New("waitingroom: what was announced stands once anybody could join")
 	ErrPast      = errors.New("waitingroom: a draw is announced before anybody can join")
-	errCold      = errors.New("waitingroom: room is cold")     // its keys are not in Redis
+	errCold      = errors.New("waitingroom: room is cold")      // its keys are not in Redis
 	errBehind    = errors.New("waitingroom: room is behind us") // Redis has not been told what we know
 )

@@ -57,7 +57,9 @@ function once(take) {
 /** hear takes a frame in; one that is older than what we have says nothing. */
 function hear(f) {
   if (frame && f.n <= frame.n) return;
+  const lost = frame?.since && f.since && f.since !== frame.since; // the server knows of us only what we bring
   frame = f;
+  if (lost && mine && !inside) later(join, 5000 * Math.random()); // not all at once
   if (drawn() && !due.has(learnRank)) later(learnRank, 1000 * Math.random());
   if (expiring()) join();
   draw();
