@@ -16,13 +16,17 @@ type Held struct {
 }
 
 // known is what a signed place says, if it is this ticket's in this room; of any
-// other nothing counts.
-func (r *Rooms) known(event string, id draw.ID, token string) (Place, bool) {
+// other nothing counts. One that does not name its room was signed by a release that
+// named none, and is of this one when it is no older.
+func (r *Rooms) known(room *Room, id draw.ID, token string) (Place, bool) {
 	if token == "" {
 		return Place{}, false
 	}
 	p, err := r.o.Keys.OpenPlace(token)
-	if err != nil || p.Event != event || p.Ticket.ID != id {
+	if err != nil || p.Event != room.Event || p.Ticket.ID != id {
+		return Place{}, false
+	}
+	if p.Room != room.id() && (p.Room != 0 || p.Issued.Before(room.made)) {
 		return Place{}, false
 	}
 	return p, true
@@ -45,7 +49,7 @@ func (r *Rooms) Join(ctx context.Context, event, user string, nonce *draw.ID, to
 	if nonce != nil {
 		h.Ticket.Nonce = *nonce
 	}
-	place, mine := r.known(event, h.Ticket.ID, token)
+	place, mine := r.known(room, h.Ticket.ID, token)
 	if mine {
 		h.Ticket.Nonce = place.Ticket.Nonce
 	}
@@ -69,7 +73,7 @@ func (r *Rooms) sign(h *Held) (err error) {
 	if h.Number == 0 && !h.Drawn {
 		return nil
 	}
-	p := Place{Event: h.Room.Event, Ticket: h.Ticket, Number: h.Number, Issued: time.Now()}
+	p := Place{Event: h.Room.Event, Room: h.Room.id(), Ticket: h.Ticket, Number: h.Number, Issued: time.Now()}
 	if h.Drawn {
 		p.Announcement = h.Room.announced.Digest()
 	}
@@ -102,7 +106,7 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 		return t, "", err
 	}
 	id := r.o.Keys.TicketOf(event, user).ID
-	place, _ := r.known(event, id, token)
+	place, _ := r.known(room, id, token)
 	err = r.warmly(ctx, event, func() (err error) {
 		t, err = r.o.Line.Claim(ctx, event, id, Known{place.Number, room.version})
 		return err
@@ -110,7 +114,7 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 	if err != nil || t.Inside.IsZero() {
 		return t, "", err
 	}
-	p := Pass{ID: passID(id, t.Inside), Event: event, User: user, Ticket: id, Until: t.Inside}
+	p := Pass{ID: passID(id, t.Inside), Event: event, Room: room.id(), User: user, Ticket: id, Until: t.Inside}
 	if t.New {
 		r.booked(ctx, admission{event: event, jti: p.ID, user: user, ticket: id, until: t.Inside})
 	}

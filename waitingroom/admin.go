@@ -94,7 +94,7 @@ func (a *API) getRoom(c echo.Context) error {
 	}
 	b := room.body()
 	if _, _, err := a.rooms.Frame(ctx, room.Event); err == nil {
-		b.Frame = a.rooms.hall(room.Event).shown()
+		b.Frame = a.rooms.hall(room).shown()
 	}
 	return c.JSON(http.StatusOK, b)
 }

@@ -127,13 +127,13 @@ func (h *hall) sampled(f Frame) *eta {
 }
 
 // hall returns what is remembered of a room.
-func (r *Rooms) hall(event string) *hall {
+func (r *Rooms) hall(room *Room) *hall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.halls[event]
+	h := r.halls[room.id()]
 	if h == nil {
 		h = new(hall)
-		r.halls[event] = h
+		r.halls[room.id()] = h
 	}
 	return h
 }
@@ -200,7 +200,7 @@ func (r *Rooms) Frame(ctx context.Context, event string) (n int64, text []byte, 
 	if err != nil {
 		return 0, nil, err
 	}
-	h := r.hall(event)
+	h := r.hall(room)
 	if n, text, fresh := h.last(); fresh {
 		return n, text, nil
 	}
@@ -277,7 +277,7 @@ func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
 	)
 	now := time.Now()
 	for _, room := range r.all() {
-		h := r.hall(room.Event)
+		h := r.hall(room)
 		if now.Before(h.due) {
 			continue
 		}

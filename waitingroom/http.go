@@ -135,7 +135,7 @@ func (a *API) me(c echo.Context) error {
 		if _, _, err := a.rooms.Frame(ctx, event); err != nil {
 			return problem(err)
 		}
-		b.Cloudflare = h.cloudflare(a.rooms.hall(event).shown(), time.Now())
+		b.Cloudflare = h.cloudflare(a.rooms.hall(h.Room).shown(), time.Now())
 	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
 	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)

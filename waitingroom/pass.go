@@ -34,9 +34,11 @@ func parsePassID(jti string) (id draw.ID, until time.Time, err error) {
 // waiting room nothing is asked: the pass is nil. ErrNoPass, ErrForged and
 // ErrExpired. Whether it was revoked is for who books to find out.
 func (r *Rooms) Admit(ctx context.Context, event, user, token string) (*seatmap.Pass, error) {
-	if _, err := r.Room(ctx, event); errors.Is(err, ErrNoRoom) {
+	room, err := r.Room(ctx, event)
+	if errors.Is(err, ErrNoRoom) {
 		return nil, nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return nil, err
 	}
 	if token == "" {
@@ -47,7 +49,7 @@ func (r *Rooms) Admit(ctx context.Context, event, user, token string) (*seatmap.
 		return nil, err
 	}
 	id, until, err := parsePassID(p.ID)
-	if err != nil || id != p.Ticket {
+	if err != nil || id != p.Ticket || p.Room != room.id() && p.Room != 0 {
 		return nil, ErrForged
 	}
 	return &seatmap.Pass{ID: p.ID, Inside: id.String(), Until: until}, nil

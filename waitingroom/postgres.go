@@ -27,7 +27,7 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
 
 const roomColumns = `event_id, version, state, rate, burst, cap, session_ms, slow_hold_ms, slow_checkout_ms, slow_failures,
 	joins_at, closes_at, opens_at, coalesce(announcement, ''),
-	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last, codes, proof`
+	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last, codes, proof, created_at`
 
 func scanRoom(row pgx.CollectableRow) (*Room, error) {
 	var (
@@ -38,7 +38,7 @@ func scanRoom(row pgx.CollectableRow) (*Room, error) {
 		announcement          string
 	)
 	err := row.Scan(&r.Event, &r.version, &r.State, &r.Terms.Rate, &r.Terms.Burst, &r.Terms.Cap, &session, &hold, &pay, &r.Terms.Slow.Failures,
-		&r.Joins, &closes, &r.Opens, &announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof)
+		&r.Joins, &closes, &r.Opens, &announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof, &r.made)
 	if err != nil {
 		return nil, err
 	}

@@ -54,7 +54,7 @@ type Rooms struct {
 
 	mu    sync.RWMutex
 	rooms map[string]*Room // nil: never read
-	halls map[string]*hall
+	halls map[int64]*hall // by id
 }
 
 // booksSize is how many admissions wait to be written down: those of a minute at
@@ -64,7 +64,7 @@ const booksSize = 100_000
 // New returns the rooms. It does no I/O.
 func New(o Options) *Rooms {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &Rooms{o: o, books: make(chan admission, booksSize), halls: make(map[string]*hall)}
+	return &Rooms{o: o, books: make(chan admission, booksSize), halls: make(map[int64]*hall)}
 }
 
 // How often it looks.
@@ -123,12 +123,18 @@ func (r *Rooms) Refresh(ctx context.Context) error {
 	old := r.rooms
 	r.rooms = make(map[string]*Room, len(all))
 	for _, one := range all {
-		if known := old[one.Event]; known != nil && known.version > one.version {
-			one = known // what was read meanwhile is older than what was done
-		}
-		r.rooms[one.Event] = one
+		r.rooms[one.Event] = newer(one, old[one.Event])
 	}
 	return nil
+}
+
+// newer is what is known of a room: what was read meanwhile is older than what was done.
+// A room that was made later is another one.
+func newer(one, known *Room) *Room {
+	if known != nil && known.made.Equal(one.made) && known.version > one.version {
+		return known
+	}
+	return one
 }
 
 // note remembers a room that was just changed.
@@ -139,7 +145,7 @@ func (r *Rooms) note(one *Room) {
 		return
 	}
 	rooms := maps.Clone(r.rooms)
-	rooms[one.Event] = one
+	rooms[one.Event] = newer(one, rooms[one.Event])
 	r.rooms = rooms
 }
 

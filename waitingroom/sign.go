@@ -33,6 +33,7 @@ const (
 // is one its type says, so that no other place passes for it.
 type Place struct {
 	Event        string
+	Room         int64 // of the event: another one's places count for nothing
 	Ticket       draw.Ticket
 	Number       int64       // 0: takes part in a draw that was not held when it was issued
 	Announcement draw.Digest // of that draw; nought of a place that is no receipt
@@ -43,6 +44,7 @@ type Place struct {
 type Pass struct {
 	ID     string // jti
 	Event  string
+	Room   int64 // as that of a place
 	User   string
 	Ticket draw.ID // whose time inside it is
 	Until  time.Time
@@ -170,6 +172,7 @@ func (k *Keys) derive(what, event, user string) (id draw.ID) {
 
 type placeClaims struct {
 	Event        string       `json:"event"`
+	Room         int64        `json:"room,omitempty"`
 	Ticket       draw.ID      `json:"ticket"`
 	Nonce        draw.ID      `json:"nonce"`
 	Number       int64        `json:"number,omitempty"`
@@ -179,7 +182,7 @@ type placeClaims struct {
 
 // SignPlace returns a place as its holder keeps it.
 func (k *Keys) SignPlace(p Place) (string, error) {
-	c := placeClaims{Event: p.Event, Ticket: p.Ticket.ID, Nonce: p.Ticket.Nonce, Number: p.Number,
+	c := placeClaims{Event: p.Event, Room: p.Room, Ticket: p.Ticket.ID, Nonce: p.Ticket.Nonce, Number: p.Number,
 		RegisteredClaims: jwt.RegisteredClaims{IssuedAt: jwt.NewNumericDate(p.Issued)}}
 	kind := placeType
 	if p.Announcement != (draw.Digest{}) {
@@ -195,7 +198,7 @@ func (k *Keys) OpenPlace(token string) (Place, error) {
 	if err := k.open(token, &c, placeType, receiptType); err != nil {
 		return Place{}, err
 	}
-	p := Place{Event: c.Event, Ticket: draw.Ticket{ID: c.Ticket, Nonce: c.Nonce}, Number: c.Number}
+	p := Place{Event: c.Event, Room: c.Room, Ticket: draw.Ticket{ID: c.Ticket, Nonce: c.Nonce}, Number: c.Number}
 	if c.Announcement != nil {
 		p.Announcement = *c.Announcement
 	}
@@ -207,13 +210,14 @@ func (k *Keys) OpenPlace(token string) (Place, error) {
 
 type passClaims struct {
 	Event  string  `json:"event"`
+	Room   int64   `json:"room,omitempty"`
 	Ticket draw.ID `json:"ticket"`
 	jwt.RegisteredClaims
 }
 
 // SignPass returns a pass as its holder shows it.
 func (k *Keys) SignPass(p Pass) (string, error) {
-	return k.signed(passType, passClaims{Event: p.Event, Ticket: p.Ticket, RegisteredClaims: jwt.RegisteredClaims{
+	return k.signed(passType, passClaims{Event: p.Event, Room: p.Room, Ticket: p.Ticket, RegisteredClaims: jwt.RegisteredClaims{
 		ID: p.ID, Subject: p.User, ExpiresAt: jwt.NewNumericDate(p.Until)}})
 }
 
@@ -230,7 +234,7 @@ func (k *Keys) OpenPass(token, event, user string, now time.Time) (Pass, error) 
 	case !now.Before(c.ExpiresAt.Time):
 		return Pass{}, ErrExpired
 	}
-	return Pass{ID: c.ID, Event: event, User: user, Ticket: c.Ticket, Until: c.ExpiresAt.Time}, nil
+	return Pass{ID: c.ID, Event: event, Room: c.Room, User: user, Ticket: c.Ticket, Until: c.ExpiresAt.Time}, nil
 }
 
 func (k *Keys) signed(kind string, c jwt.Claims) (string, error) {

@@ -106,6 +106,7 @@ type Room struct {
 	Drawn   time.Time // zero: not yet
 
 	announced draw.Announcement
+	made      time.Time // tells it from one the event had before
 	version   int64
 	serving   int64
 	last      int64
@@ -117,6 +118,10 @@ func (r *Room) HasDraw() bool { return !r.Closes.IsZero() }
 func (r *Room) order() Order {
 	return Order{Version: r.version, State: r.State, Terms: r.Terms, Serving: r.serving, Last: int64(r.Tickets), Drawn: !r.Drawn.IsZero()}
 }
+
+// id names a room in what it signs: what an earlier room of the event has signed is of
+// no use in it.
+func (r *Room) id() int64 { return r.made.UnixMicro() }
 
 // Plan is what an operator says of a room.
 type Plan struct {

@@ -1,0 +1,42 @@
+package waitingroom_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"seatcast/waitingroom"
+	"seatcast/web"
+)
+
+func TestWhatAnEarlierRoomOfTheEventHasSignedIsOfNoUse(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(60_000, 100, 10))
+	was := b.joins("ann", "").Place
+	stop := b.run(b.rooms)
+	pass := b.enters("ann", was)
+	stop()
+	_, err := b.pool.Exec(t.Context(), `DELETE FROM rooms`)
+	b.must(err)
+	b.must(b.rdb.FlushAll(t.Context()).Err())
+	b.put(plan(0, 1, 10))
+	b.joins("bob", "")
+	if a := b.joins("ann", was); a.Number != 2 {
+		t.Errorf("with a place of the room before, ann has %d", a.Number)
+	}
+	if _, err := waitingroom.NewPasses(b.rooms).Admit(t.Context(), b.event, "ann", pass); err == nil || err.(*web.Problem).Code != "pass_invalid" {
+		t.Errorf("with a pass of the room before: %v", err)
+	}
+
+	for n, c := range []struct {
+		issued time.Time
+		number int64
+	}{{time.Now().Add(-time.Hour), 3}, {time.Now().Add(time.Minute), 900}} { // by a release that named no room
+		user := fmt.Sprint("old-", n)
+		place, err := b.keys.SignPlace(waitingroom.Place{Event: b.event, Ticket: b.keys.TicketOf(b.event, user), Number: 900, Issued: c.issued})
+		b.must(err)
+		if a := b.joins(user, place); a.Number != c.number {
+			t.Errorf("with a place that names no room, issued %v, %s has %d, not %d", c.issued, user, a.Number, c.number)
+		}
+	}
+}
