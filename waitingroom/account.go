@@ -98,6 +98,32 @@ func (r *Rooms) Find(ctx context.Context, event, user string) (*Held, error) {
 	return h, r.sign(h)
 }
 
+// Leave ends the place of an account, or its time inside, and its passes.
+func (r *Rooms) Leave(ctx context.Context, event, user string) error {
+	if _, err := r.Room(ctx, event); err != nil {
+		return err
+	}
+	return r.leave(ctx, event, user, "left")
+}
+
+// RevokeUser is Leave of an account that is made to.
+func (r *Rooms) RevokeUser(ctx context.Context, event, user string) error {
+	return r.leave(ctx, event, user, "revoked")
+}
+
+// leave ends what an account has in a room for good: in Postgres too, so that no place
+// it was given before counts.
+func (r *Rooms) leave(ctx context.Context, event, user, became string) error {
+	id := r.o.Keys.TicketOf(event, user).ID
+	if err := r.end(ctx, event, user, id, became, r.o.Line.Leave); err != nil {
+		return err
+	}
+	if err := r.o.Store.left(ctx, event, id); err != nil {
+		return err
+	}
+	return r.endPasses(ctx, event, user, became)
+}
+
 // Claim lets an account in if it is its turn, with a pass then. ErrNoRoom, ErrOver
 // and ErrNoPlace.
 func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, pass string, err error) {

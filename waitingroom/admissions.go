@@ -9,11 +9,6 @@ import (
 	"seatcast/seatmap"
 )
 
-func (a admission) revoked() admission {
-	a.ended, a.became = time.Now(), "revoked"
-	return a
-}
-
 // booked has an admission written down, soon. Nobody waits for it: while Postgres
 // is away people are let in all the same.
 func (r *Rooms) booked(ctx context.Context, a admission) {
@@ -45,20 +40,29 @@ func (r *Rooms) write(ctx context.Context) error {
 			}
 			return nil
 		}
-		err := r.flush(ctx, batch)
-		if err != nil && !errors.Is(err, seatmap.ErrUnavailable) {
-			r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", len(batch), "err", err)
-		}
-		if !errors.Is(err, seatmap.ErrUnavailable) {
+		if err := r.flush(ctx, batch); err == nil {
 			batch = batch[:0]
 		}
 	}
 }
 
+// flush writes admissions down; an error says that Postgres is away. Of those it does
+// not take, as of a room that is gone, none keeps the others from being written.
 func (r *Rooms) flush(ctx context.Context, batch []admission) error {
 	for part := range slices.Chunk(batch, bookSize) {
-		if err := r.o.Store.book(ctx, part); err != nil {
+		err := r.o.Store.book(ctx, part)
+		switch {
+		case err == nil:
+		case errors.Is(err, seatmap.ErrUnavailable):
 			return err
+		case len(part) == 1:
+			r.o.Log.ErrorContext(ctx, "an admission is not written down", "event", part[0].event, "pass", part[0].jti, "err", err)
+		default:
+			for _, half := range [][]admission{part[:len(part)/2], part[len(part)/2:]} {
+				if err := r.flush(ctx, half); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil

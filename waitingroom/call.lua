@@ -19,6 +19,7 @@ local r = read(room)
 if not r then return {'cold'} end
 if r.state ~= 'open' or r.free <= 0 then return {r.serving} end
 local now = clock()
+settle(room, r, seen, now)
 forget(try, seen, now)
 
 local f = redis.call('HMGET', room, 'turned', 'later')

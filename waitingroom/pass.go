@@ -55,24 +55,6 @@ func (r *Rooms) Admit(ctx context.Context, event, user, token string) (*seatmap.
 	return &seatmap.Pass{ID: p.ID, Inside: id.String(), Until: until}, nil
 }
 
-// Leave ends the place of an account, or its time inside.
-func (r *Rooms) Leave(ctx context.Context, event, user string) error {
-	if _, err := r.Room(ctx, event); err != nil {
-		return err
-	}
-	return r.leave(ctx, event, user, "left")
-}
-
-// leave ends what an account has in the line for good: in Postgres too, so that no
-// place it was given before counts.
-func (r *Rooms) leave(ctx context.Context, event, user, became string) error {
-	id := r.o.Keys.TicketOf(event, user).ID
-	if err := r.end(ctx, event, user, id, became, r.o.Line.Leave); err != nil {
-		return err
-	}
-	return r.o.Store.left(ctx, event, id)
-}
-
 // Bought ends the time inside of an account that has bought: its slot is free at
 // once. Of an event without a waiting room, or an account that is not inside,
 // nothing is to be done.
@@ -82,7 +64,27 @@ func (r *Rooms) Bought(ctx context.Context, event, user string) error {
 	} else if err != nil {
 		return err
 	}
-	return r.end(ctx, event, user, r.o.Keys.TicketOf(event, user).ID, "bought", r.o.Line.Finish)
+	if err := r.end(ctx, event, user, r.o.Keys.TicketOf(event, user).ID, "bought", r.o.Line.Finish); err != nil {
+		return err
+	}
+	return r.endPasses(ctx, event, user, "bought")
+}
+
+// endPasses ends every pass an account may still have: a Redis that has lost its last
+// second may have let it in twice.
+func (r *Rooms) endPasses(ctx context.Context, event, user, became string) error {
+	in, err := r.o.Store.admissions(ctx, event, user)
+	if err != nil {
+		return err
+	}
+	for _, a := range in {
+		if err := r.o.Line.Revoke(ctx, event, a.jti, a.until); err != nil {
+			return err
+		}
+		a.ended, a.became = time.Now(), became
+		r.booked(ctx, a)
+	}
+	return nil
 }
 
 func (r *Rooms) end(ctx context.Context, event, user string, id draw.ID, became string, how func(context.Context, string, draw.ID) (time.Time, error)) error {
@@ -95,22 +97,6 @@ func (r *Rooms) end(ctx context.Context, event, user string, id draw.ID, became 
 		r.booked(ctx, admission{event: event, jti: passID(id, until), user: user, ticket: id, until: until, ended: time.Now(), became: became})
 	}
 	return err
-}
-
-// RevokeUser ends what an account has in a room: its place, its time inside, and
-// every pass of it.
-func (r *Rooms) RevokeUser(ctx context.Context, event, user string) error {
-	in, err := r.o.Store.admissions(ctx, event, user)
-	if err != nil {
-		return err
-	}
-	for _, a := range in {
-		if err := r.o.Line.Revoke(ctx, event, a.jti, a.until); err != nil {
-			return err
-		}
-		r.booked(ctx, a.revoked())
-	}
-	return r.leave(ctx, event, user, "revoked")
 }
 
 // RevokePass ends one pass and the time inside it is for.

@@ -30,9 +30,18 @@ local function behind(r)
 end
 
 -- fill returns how many may come in now by the rate: a bucket that holds burst
--- and gets rate a minute. The clock of a new primary may be behind.
+-- and gets rate a minute. The clock of a new primary may be behind: see settle.
 local function fill(r, now)
   return math.min(r.burst, r.tokens + math.max(0, now - r.at) * r.rate / 60000)
+end
+
+-- settle ends what a primary whose clock was ahead has left in the future: the bucket
+-- fills from now on, and whoever asked has asked now.
+local function settle(room, r, seen, now)
+  if now < r.at then redis.call('HSET', room, 'at', now) end
+  for _, id in ipairs(redis.call('ZRANGEBYSCORE', seen, '(' .. now, '+inf', 'LIMIT', 0, 1000)) do
+    redis.call('ZADD', seen, now, id)
+  end
 end
 
 -- forget drops those who were called, asked, and have not asked again for a

@@ -54,7 +54,7 @@ type Rooms struct {
 
 	mu    sync.RWMutex
 	rooms map[string]*Room // nil: never read
-	halls map[int64]*hall // by id
+	halls map[int64]*hall  // by id
 }
 
 // booksSize is how many admissions wait to be written down: those of a minute at
