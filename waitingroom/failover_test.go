@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"seatcast/seatmap"
 	"seatcast/waitingroom"
 	"seatcast/waitingroom/draw"
 )
@@ -29,15 +30,14 @@ func (b *box) remembers() (failover func()) {
 	}
 }
 
-// drawing makes a room with a draw that somebody else decides, in two seconds, which
-// three have joined.
+// drawing makes a room with a draw that somebody else decides, which three have joined.
 func (b *box) drawing() (theirs draw.Digest, receipts map[string]answer) {
 	b.Helper()
 	theirs = draw.Digest{7}
 	commitment := draw.Digest(sha256.Sum256(theirs[:]))
 	p := plan(60_000, 100, 100)
-	p.Closes = time.Now().Add(2 * time.Second)
-	p.Opens = p.Closes.Add(time.Second)
+	p.Closes = time.Now().Add(time.Hour)
+	p.Opens = p.Closes
 	p.External = draw.External{Kind: draw.Committer, Name: "the newspaper", Commitment: &commitment}
 	b.put(p)
 	receipts = map[string]answer{}
@@ -58,6 +58,7 @@ func TestAFailoverThatLosesTheEndOfADrawPutsNobodyBeforeItAndGivesNoReceipts(t *
 	b := newBox(t)
 	theirs, receipts := b.drawing()
 	failover := b.remembers()
+	b.closes(time.Second)
 	stop := b.run(b.rooms)
 	b.until("the list is frozen", func(f frame) bool { return f.Draw.State == "frozen" })
 	stop()
@@ -81,6 +82,7 @@ func TestAFailoverThatLosesTheEndOfADrawPutsNobodyBeforeItAndGivesNoReceipts(t *
 func TestAFailoverThatLosesTheRanksOfADrawTakesNoPlace(t *testing.T) {
 	b := newBox(t)
 	theirs, receipts := b.drawing()
+	b.closes(time.Second)
 	b.run(b.rooms)
 	b.until("the list is frozen", func(f frame) bool { return f.Draw.State == "frozen" })
 	again := b.joins("ann", receipts["ann"].Place)
@@ -123,4 +125,22 @@ func TestAFailoverGivesNoNumberTwice(t *testing.T) {
 	if a := b.joins("late", ""); a.Number <= 5 {
 		t.Errorf("of five numbers %d is given again", a.Number)
 	}
+}
+
+func TestWhoHasBoughtHasNoPassAnyMoreThoughAFailoverLetThemInTwice(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(60_000, 100, 10))
+	place := b.joins("ann", "").Place
+	failover := b.remembers()
+	b.run(b.rooms)
+	b.enters("ann", place)
+	eventually(t, "she is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions`) == 1 })
+	failover()
+	b.enters("ann", place)
+	eventually(t, "she is written down again", func() bool { return b.count(`SELECT count(*) FROM room_admissions`) == 2 })
+	b.must(b.rooms.Bought(t.Context(), b.event, "ann"))
+	if over := b.rdb.ZCard(t.Context(), seatmap.RevokedKey(b.event)).Val(); over != 2 {
+		t.Errorf("of two passes %d are over", over)
+	}
+	eventually(t, "that is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE became = 'bought'`) == 2 })
 }

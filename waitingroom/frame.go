@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"seatcast/seatmap"
 )
 
 // shown is a frame as everybody is told it: whole, numbered by the clock of Redis.
@@ -72,25 +74,25 @@ func (r *Room) shown(f Frame, e *eta) shown {
 
 // hall is what one process remembers of a room.
 type hall struct {
-	turn sync.Mutex // who serves it
+	due      time.Time // when it is looked at again; of the goroutine that ticks
+	lingerAt time.Time // when its keys were last given time; of who tends it
 
-	due time.Time // when it is looked at again; of the goroutine that ticks
+	turn    sync.Mutex // who looks at it, or serves it
+	frame   Frame
+	behind  bool      // Redis must be told what it does not know
+	seatsAt time.Time // when the seats were counted last
+	keptAt  time.Time // when it was kept in Postgres last
+	kept    int64     // the last number then
+	samples []sample  // of an open room, one a second, the oldest first
 
 	mu        sync.Mutex
 	looked    time.Time // by the clock of this process
-	frame     Frame
 	now       shown
 	text      []byte // now, as JSON
 	plain     string // the same without number and time
-	behind    bool   // Redis must be told what it does not know
 	told      shown  // published last
 	toldPlain string
 	toldAt    time.Time
-	seatsAt   time.Time // when the seats were counted last
-	keptAt    time.Time // when it was kept in Postgres last
-	lingerAt  time.Time // when its keys were last given time; of the goroutine that tends
-	kept      int64     // the last number then
-	samples   []sample  // of an open room, one a second, the oldest first
 }
 
 // sample is how far a room had called.
@@ -140,10 +142,8 @@ func (r *Rooms) hall(room *Room) *hall {
 
 // see takes in a look at a room. What was shown never goes back: a Redis that has
 // lost its last second is a second behind until it is told. Numbers it has given then
-// are among those that were kept for that.
+// are among those that were kept for that. It is called by whose turn it is.
 func (h *hall) see(room *Room, f Frame) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
 	furthest := max(f.Serving, h.frame.Serving, room.serving)
 	last := max(f.Last, h.frame.Last, int64(room.Tickets))
 	if f.Last < h.frame.Last {
@@ -151,11 +151,13 @@ func (h *hall) see(room *Room, f Frame) {
 	}
 	h.behind = f.version < room.version || f.Serving < furthest || f.Last < last
 	f.Serving, f.Last = furthest, last
+	h.frame = f
 	s := room.shown(f, h.sampled(f))
-	s.N, s.At = 0, 0
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	h.plain = string(encode(s))
 	s.N, s.At = max(f.At.UnixMilli(), h.now.N+1), f.At.UnixMilli()
-	h.frame, h.now, h.text, h.looked = f, s, encode(s), time.Now()
+	h.now, h.text, h.looked = s, encode(s), time.Now()
 }
 
 // encode marshals what always marshals.
@@ -201,24 +203,38 @@ func (r *Rooms) Frame(ctx context.Context, event string) (n int64, text []byte, 
 		return 0, nil, err
 	}
 	h := r.hall(room)
-	if n, text, fresh := h.last(); fresh {
-		return n, text, nil
+	switch _, text, fresh := h.last(); {
+	case fresh:
+	case text == nil:
+		err = r.firstLook(ctx, room, h)
+	case h.turn.TryLock(): // otherwise somebody is looking
+		err = r.look(ctx, room, h)
+		h.turn.Unlock()
 	}
-	if !h.turn.TryLock() {
-		if n, text, _ := h.last(); text != nil {
-			return n, text, nil // somebody is looking
-		}
-		h.turn.Lock()
-	}
-	defer h.turn.Unlock()
-	if n, text, fresh := h.last(); fresh {
-		return n, text, nil
-	}
-	err = r.look(ctx, room, h)
 	if n, text, _ = h.last(); text == nil {
 		return 0, nil, err
 	}
 	return n, text, nil
+}
+
+// firstLook is a look at a room nothing is known of: one for all who ask.
+func (r *Rooms) firstLook(ctx context.Context, room *Room, h *hall) error {
+	looked := r.looks.DoChan(room.Event, func() (any, error) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmWithin)
+		defer cancel()
+		h.turn.Lock()
+		defer h.turn.Unlock()
+		if _, text, _ := h.last(); text != nil {
+			return nil, nil
+		}
+		return nil, r.look(ctx, room, h)
+	})
+	select {
+	case l := <-looked:
+		return l.Err
+	case <-ctx.Done():
+		return fmt.Errorf("frame of %s: %w: %w", room.Event, seatmap.ErrUnavailable, ctx.Err())
+	}
 }
 
 func (h *hall) last() (n int64, text []byte, fresh bool) {
@@ -267,14 +283,11 @@ func (r *Rooms) Poll(topic string) (path string) {
 	return framePath(event)
 }
 
-// tick serves every room that is due.
+// serveWithin bounds what is done in one room at a time.
+const serveWithin = 10 * time.Second
+
+// tick serves every room that is due, each by itself.
 func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
-	var (
-		wait sync.WaitGroup
-		mu   sync.Mutex
-		errs []error
-		slot = make(chan struct{}, atOnce) // so many at the same time
-	)
 	now := time.Now()
 	for _, room := range r.all() {
 		h := r.hall(room)
@@ -285,21 +298,16 @@ func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
 		if room.idle(now) {
 			h.due = now.Add(tellEvery)
 		}
-		slot <- struct{}{}
-		wait.Go(func() {
-			defer func() { <-slot }()
+		r.serves.start(room.id(), func() error {
+			ctx, cancel := context.WithTimeout(ctx, serveWithin)
+			defer cancel()
 			if err := r.serve(ctx, room, h, b); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				errs = append(errs, fmt.Errorf("%s: %w", room.Event, err))
+				return fmt.Errorf("%s: %w", room.Event, err)
 			}
+			return nil
 		})
 	}
-	wait.Wait()
-	if len(errs) > 0 {
-		return errs[0]
-	}
-	return nil
+	return r.serves.failed()
 }
 
 // serve does what is due in one room.

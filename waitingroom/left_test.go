@@ -53,13 +53,14 @@ func TestAPlaceThatWasGivenUpOrRevokedCountsForNothingAnyMore(t *testing.T) {
 func TestADrawnPlaceThatWasGivenUpOrRevokedIsNotDrawnAgain(t *testing.T) {
 	b := newBox(t)
 	p := plan(0, 1, 10)
-	p.Closes = time.Now().Add(2 * time.Second)
-	p.Opens = p.Closes.Add(time.Hour)
+	p.Closes = time.Now().Add(time.Hour)
+	p.Opens = p.Closes
 	b.put(p)
 	receipt := map[string]string{}
 	for _, user := range []string{"left", "revoked", "stays"} {
 		receipt[user] = b.joins(user, "").Place
 	}
+	b.closes(time.Hour)
 	b.run(b.rooms)
 	b.until("it is drawn", func(f frame) bool { return f.Draw.State == "drawn" })
 	for _, how := range []string{"left", "revoked"} {

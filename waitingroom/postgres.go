@@ -20,10 +20,17 @@ import (
 
 // Store is the rooms in Postgres: their settings, their draws and who was let
 // in. While Postgres does not answer the error is seatmap.ErrUnavailable.
-type Store struct{ pool *pgxpool.Pool }
+type Store struct {
+	pool  *pgxpool.Pool
+	locks chan struct{} // a slot for every lock of a room
+}
+
+// locksAtOnce is how many rooms one process locks at the same time: a lock has a
+// connection, and what is done under it needs another of the same pool.
+const locksAtOnce = 4
 
 // NewStore returns the rooms of a migrated database. It does no I/O.
-func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool} }
+func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, make(chan struct{}, locksAtOnce)} }
 
 const roomColumns = `event_id, version, state, rate, burst, cap, session_ms, slow_hold_ms, slow_checkout_ms, slow_failures,
 	joins_at, closes_at, opens_at, coalesce(announcement, ''),
@@ -200,11 +207,12 @@ func (s *Store) turn(ctx context.Context, event string, to State, from ...State)
 	return s.changed(ctx, event, `UPDATE rooms SET version = version + 1, state = $2 WHERE event_id = $1 AND state = ANY($3) RETURNING `+roomColumns, event, to, from)
 }
 
-// open opens a room whose list, if it has one, is drawn; at says that its time
-// must have come. ErrState.
+// open opens a room whose list, if it has one, is drawn; atItsTime says that its time
+// must have come. One that was over before its list was drawn is closed again, and drawn
+// first. ErrState.
 func (s *Store) open(ctx context.Context, event string, atItsTime bool) (*Room, error) {
-	return s.changed(ctx, event, `UPDATE rooms SET version = version + 1, state = 'open' WHERE event_id = $1 AND state IN ('closed', 'over')
-		AND (closes_at IS NULL OR drawn_at IS NOT NULL) AND (NOT $2 OR state = 'closed' AND opens_at <= now()) RETURNING `+roomColumns, event, atItsTime)
+	return s.changed(ctx, event, `UPDATE rooms SET version = version + 1, state = CASE WHEN closes_at IS NULL OR drawn_at IS NOT NULL THEN 'open' ELSE 'closed' END
+		WHERE event_id = $1 AND (state = 'over' OR state = 'closed' AND (closes_at IS NULL OR drawn_at IS NOT NULL)) AND (NOT $2 OR state = 'closed' AND opens_at <= now()) RETURNING `+roomColumns, event, atItsTime)
 }
 
 func (s *Store) rate(ctx context.Context, event string, rate, burst int) (*Room, error) {
@@ -235,6 +243,12 @@ func (s *Store) keep(ctx context.Context, event string, serving, last int64) err
 // locked runs work while no other process makes, freezes or draws the room. With
 // try it does nothing and says false when another does.
 func (s *Store) locked(ctx context.Context, event string, try bool, work func(context.Context) error) (done bool, err error) {
+	select {
+	case s.locks <- struct{}{}:
+	case <-ctx.Done():
+		return false, fmt.Errorf("room of %s: %w: %w", event, seatmap.ErrUnavailable, ctx.Err())
+	}
+	defer func() { <-s.locks }()
 	err = pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
 		lock := `SELECT true FROM (SELECT pg_advisory_xact_lock(hashtextextended('seatcast room:' || $1, 0))) l`
 		if try {

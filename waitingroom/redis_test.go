@@ -533,6 +533,24 @@ func TestServingNeverFalls(t *testing.T) {
 	}
 }
 
+func TestAClockThatWentBackKeepsNobodyOut(t *testing.T) {
+	h := newHall(t, selling(6000, 1, 100))
+	for n := range 3 {
+		h.join(n)
+	}
+	h.call()
+	if h.claim(0).Inside.IsZero() || !h.claim(1).Called {
+		t.Fatal("one of three is let in")
+	}
+	ahead := time.Now().Add(time.Hour).UnixMilli() // as the primary before had it
+	h.must(h.rdb.HSet(t.Context(), "room:{"+h.event+"}", "at", ahead, "tokens", 0).Err())
+	h.must(h.rdb.ZAdd(t.Context(), "seen:{"+h.event+"}", redis.Z{Score: float64(ahead), Member: fan(1).ID.String()}).Err())
+	eventually(t, "who comes behind somebody who went is let in", func() bool {
+		h.call()
+		return !h.claim(2).Inside.IsZero()
+	})
+}
+
 func TestARateThatChangesKeepsWhatTheBucketHas(t *testing.T) {
 	h := newHall(t, selling(60, 5, 1000))
 	terms := waitingroom.Terms{Rate: 0, Burst: 2, Cap: 1000, Session: time.Minute}

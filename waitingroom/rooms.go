@@ -46,11 +46,14 @@ type Options struct {
 // called concurrently. What operators say of a room counts on every node within a
 // second.
 type Rooms struct {
-	o     Options
-	warms singleflight.Group // by event
-	reads singleflight.Group // of Postgres
-	draws draws              // that are over
-	books chan admission     // to be written down
+	o      Options
+	warms  singleflight.Group // by event
+	looks  singleflight.Group // by event
+	reads  singleflight.Group // of Postgres
+	serves *rounds
+	tends  *rounds
+	draws  draws          // that are over
+	books  chan admission // to be written down
 
 	mu    sync.RWMutex
 	rooms map[string]*Room // nil: never read
@@ -64,7 +67,7 @@ const booksSize = 100_000
 // New returns the rooms. It does no I/O.
 func New(o Options) *Rooms {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &Rooms{o: o, books: make(chan admission, booksSize), halls: make(map[int64]*hall)}
+	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), halls: make(map[int64]*hall)}
 }
 
 // How often it looks.
@@ -84,10 +87,14 @@ func (r *Rooms) Run(ctx context.Context, b Broadcaster) error {
 		return r.every(ctx, refreshEvery, "rooms are not known anew", r.Refresh)
 	})
 	g.Go(func() error {
+		defer r.serves.wait.Wait()
 		return r.every(ctx, tickEvery, "not every room is served", func(ctx context.Context) error { return r.tick(ctx, b) })
 	})
 	if r.o.Tends {
-		g.Go(func() error { return r.every(ctx, tickEvery, "not every room is tended", r.tend) })
+		g.Go(func() error {
+			defer r.tends.wait.Wait()
+			return r.every(ctx, tickEvery, "not every room is tended", r.tend)
+		})
 	}
 	g.Go(func() error { return r.write(ctx) })
 	return g.Wait()

@@ -187,6 +187,14 @@ func (b *box) put(p waitingroom.Plan) {
 	time.Sleep(time.Until(joins))
 }
 
+// closes ends the time of the draw now, and opens the room after d: as announced would be
+// a race with who joins.
+func (b *box) closes(d time.Duration) {
+	b.Helper()
+	_, err := b.pool.Exec(b.Context(), `UPDATE rooms SET version = version + 1, closes_at = now(), opens_at = now() + make_interval(secs => $1)`, d.Seconds())
+	b.must(err)
+}
+
 // answer is an answer, with the fields the tests look at.
 type answer struct {
 	Status int
@@ -339,8 +347,8 @@ func TestADrawIsHeldAsAnnouncedThoughRedisLosesTheList(t *testing.T) {
 	theirs := draw.Digest{7}
 	commitment := draw.Digest(sha256.Sum256(theirs[:]))
 	p := plan(60_000, 1000, 1000)
-	p.Closes = time.Now().Add(6 * time.Second)
-	p.Opens = p.Closes.Add(time.Second)
+	p.Closes = time.Now().Add(time.Hour)
+	p.Opens = p.Closes
 	p.External = draw.External{Kind: draw.Committer, Name: "the newspaper", Commitment: &commitment}
 	b.put(p)
 	first := b.send("GET", "", b.queue("/draw"), "")
@@ -358,6 +366,7 @@ func TestADrawIsHeldAsAnnouncedThoughRedisLosesTheList(t *testing.T) {
 	b.run(b.rooms)
 	eventually(t, "the list is written down", func() bool { return b.count(`SELECT count(*) FROM room_tickets`) == 300 })
 	b.must(b.rdb.FlushAll(t.Context()).Err())
+	b.closes(time.Second)
 
 	frozen := b.until("the list is frozen", func(f frame) bool { return f.Draw != nil && f.Draw.State == "frozen" })
 	if frozen.State != waitingroom.Closed || frozen.Draw.Tickets != 300 {
@@ -412,6 +421,22 @@ func TestADrawIsHeldAsAnnouncedThoughRedisLosesTheList(t *testing.T) {
 			t.Fatalf("in the shard %s is %d, %v", user, rank, err)
 		}
 	}
+}
+
+func TestARoomThatWasOverBeforeItsDrawIsDrawnOnceItIsOpenedAgain(t *testing.T) {
+	b := newBox(t)
+	theirs, _ := b.drawing()
+	b.closes(0)
+	b.run(b.rooms)
+	b.until("the list is frozen", func(f frame) bool { return f.Draw.State == "frozen" })
+	if a := b.admin("POST", "/over", ""); a.Status != 200 || a.State != "over" {
+		t.Fatalf("%d %s", a.Status, a.Body)
+	}
+	b.isTold(theirs)
+	if a := b.admin("POST", "/open", ""); a.Status != 200 || a.State != "closed" {
+		t.Fatalf("opened again before it is drawn: %d %s", a.Status, a.Body)
+	}
+	b.until("it is open and drawn", func(f frame) bool { return f.State == waitingroom.Open && f.Draw.State == "drawn" })
 }
 
 func TestWhatADrawAnnouncesStandsOnceAnybodyCouldJoin(t *testing.T) {
@@ -573,8 +598,12 @@ func TestNativeAppsAreToldWhatTheyKnow(t *testing.T) {
 	if cf["inWaitingRoom"] != true || cf["waitTimeKnown"] != true || cf["refreshIntervalSeconds"] != 20.0 || cf["queueingMethod"] != "fifo" {
 		t.Errorf("%v", cf)
 	}
-	if again := b.send("GET", "fan-4", b.queue("/me"), "", "Accept", "application/json").CfWaitingRoom; again["lastUpdated"] != cf["lastUpdated"] && time.Now().Second()%20 > 1 {
-		t.Errorf("asked again at once it was updated at %v, not %v", again["lastUpdated"], cf["lastUpdated"])
+	updates := map[any]bool{cf["lastUpdated"]: true}
+	for range 10 {
+		updates[b.send("GET", "fan-4", b.queue("/me"), "", "Accept", "application/json").CfWaitingRoom["lastUpdated"]] = true
+	}
+	if len(updates) > 2 { // of which one may be the next
+		t.Errorf("asked again and again at once it was updated at %v", updates)
 	}
 	if a := b.send("GET", "fan-4", b.queue("/me"), "", "Accept", "text/html"); a.CfWaitingRoom != nil {
 		t.Errorf("whoever did not ask is told %v", a.CfWaitingRoom)

@@ -14,31 +14,41 @@ import (
 	"seatcast/waitingroom/draw"
 )
 
-// tend does what a room's times ask for: whoever comes first, under its lock.
+// tend does what the rooms' times ask for, in each by itself: a draw of one keeps no
+// other closed.
 func (r *Rooms) tend(ctx context.Context) error {
-	var all []error
-	now := time.Now()
 	for _, room := range r.all() {
-		if h := r.hall(room.Event); now.Sub(h.lingerAt) > lingerEvery {
-			h.lingerAt = now
-			all = append(all, r.o.Line.Linger(ctx, room.Event))
-		}
-		var err error
-		switch {
-		case room.State == Draw && now.Before(room.Closes):
-			err = r.drainDue(ctx, room)
-		case room.State == Draw:
-			err = r.locked(ctx, room, func(ctx context.Context) error { return r.freeze(ctx, room.Event) })
-		case room.State == Closed && room.HasDraw() && room.Drawn.IsZero():
-			err = r.drawDue(ctx, room)
-		case room.State == Closed && !now.Before(room.Opens):
-			_, err = r.open(ctx, room.Event, true)
-		}
-		if err != nil && !errors.Is(err, ErrState) { // another did it
-			all = append(all, fmt.Errorf("%s: %w", room.Event, err))
+		r.tends.start(room.id(), func() error {
+			err := r.tendRoom(ctx, room)
+			if err == nil || errors.Is(err, ErrState) { // another did it
+				return nil
+			}
+			return fmt.Errorf("%s: %w", room.Event, err)
+		})
+	}
+	return r.tends.failed()
+}
+
+// tendRoom does what a room's times ask for: whoever comes first, under its lock.
+func (r *Rooms) tendRoom(ctx context.Context, room *Room) (err error) {
+	now := time.Now()
+	if h := r.hall(room); now.Sub(h.lingerAt) > lingerEvery {
+		h.lingerAt = now
+		if err := r.o.Line.Linger(ctx, room.Event); err != nil {
+			return err
 		}
 	}
-	return errors.Join(all...)
+	switch {
+	case room.State == Draw && now.Before(room.Closes):
+		return r.drainDue(ctx, room)
+	case room.State == Draw:
+		return r.locked(ctx, room, func(ctx context.Context) error { return r.freeze(ctx, room.Event) })
+	case room.State == Closed && room.HasDraw() && room.Drawn.IsZero():
+		return r.drawDue(ctx, room)
+	case room.State == Closed && !now.Before(room.Opens):
+		_, err = r.open(ctx, room.Event, true)
+	}
+	return err
 }
 
 // lingerEvery is how often the keys of a room are given time.
@@ -97,6 +107,12 @@ func (r *Rooms) drain(ctx context.Context, event string) error {
 // and in Postgres becomes the list for good. What Redis had lost is put back first,
 // so that whoever comes now is behind all of it.
 func (r *Rooms) freeze(ctx context.Context, event string) error {
+	switch room, err := r.o.Store.room(ctx, event); {
+	case err != nil:
+		return err
+	case room.State != Draw:
+		return nil // another did it
+	}
 	if err := r.drain(ctx, event); err != nil {
 		return err
 	}
@@ -315,8 +331,6 @@ func (d *draws) keep(one *drawnList) {
 }
 
 func (r *Rooms) readDraw(ctx context.Context, room *Room) (*drawnList, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmWithin)
-	defer cancel()
 	l, err := r.o.Store.list(ctx, room.Event)
 	if err != nil {
 		return nil, err
