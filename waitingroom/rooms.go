@@ -309,7 +309,9 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 	if o.State == Draw && !time.Now().Before(one.Closes) {
 		o.State = Closed // whoever comes now is behind the list, also while it is not frozen
 	}
-	if o.Free, _, err = r.o.Seats.Left(ctx, event); err != nil {
+	counting, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if o.Free, _, err = r.o.Seats.Left(counting, event); err != nil {
 		o.Free = 0 // it is told when it is known
 	}
 	return r.o.Line.Make(ctx, event, o)

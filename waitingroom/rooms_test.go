@@ -128,8 +128,11 @@ func (b *box) Left(context.Context, string) (free, held int64, err error) {
 // Publish implements waitingroom.Broadcaster.
 func (b *box) Publish(topic string, _ int64, _ []int64, _ time.Time, text []byte) <-chan struct{} {
 	f := frame{at: time.Now()}
-	if err := parse(text, &f); err != nil || topic != waitingroom.Topic(b.event) {
+	if err := parse(text, &f); err != nil {
 		b.Errorf("told %s: %s", topic, text)
+	}
+	if topic != waitingroom.Topic(b.event) {
+		return nil
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
