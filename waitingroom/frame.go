@@ -132,10 +132,10 @@ func (h *hall) sampled(f Frame) *eta {
 func (r *Rooms) hall(room *Room) *hall {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.halls[room.id()]
+	h := r.halls[room.name()]
 	if h == nil {
 		h = new(hall)
-		r.halls[room.id()] = h
+		r.halls[room.name()] = h
 	}
 	return h
 }
@@ -298,7 +298,7 @@ func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
 		if room.idle(now) {
 			h.due = now.Add(tellEvery)
 		}
-		r.serves.start(room.id(), func() error {
+		r.serves.start(room.name(), func() error {
 			ctx, cancel := context.WithTimeout(ctx, serveWithin)
 			defer cancel()
 			if err := r.serve(ctx, room, h, b); err != nil {

@@ -57,7 +57,7 @@ type Rooms struct {
 
 	mu    sync.RWMutex
 	rooms map[string]*Room // nil: never read
-	halls map[int64]*hall  // by id
+	halls map[string]*hall // by name
 }
 
 // booksSize is how many admissions wait to be written down: those of a minute at
@@ -67,7 +67,7 @@ const booksSize = 100_000
 // New returns the rooms. It does no I/O.
 func New(o Options) *Rooms {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), halls: make(map[int64]*hall)}
+	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), halls: make(map[string]*hall)}
 }
 
 // How often it looks.

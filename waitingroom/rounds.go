@@ -9,32 +9,32 @@ type rounds struct {
 	wait  sync.WaitGroup
 
 	mu   sync.Mutex
-	busy map[int64]bool  // by id of the room
-	errs map[int64]error // of the last time
+	busy map[string]bool  // by name of the room
+	errs map[string]error // of the last time
 }
 
 func newRounds() *rounds {
-	return &rounds{slots: make(chan struct{}, atOnce), busy: make(map[int64]bool), errs: make(map[int64]error)}
+	return &rounds{slots: make(chan struct{}, atOnce), busy: make(map[string]bool), errs: make(map[string]error)}
 }
 
 // start begins it in a room, unless it lasts there.
-func (r *rounds) start(id int64, do func() error) {
+func (r *rounds) start(room string, do func() error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.busy[id] {
+	if r.busy[room] {
 		return
 	}
-	r.busy[id] = true
+	r.busy[room] = true
 	r.wait.Go(func() {
 		r.slots <- struct{}{}
 		defer func() { <-r.slots }()
 		err := do()
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.busy, id)
-		delete(r.errs, id)
+		delete(r.busy, room)
+		delete(r.errs, room)
 		if err != nil {
-			r.errs[id] = err
+			r.errs[room] = err
 		}
 	})
 }

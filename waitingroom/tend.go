@@ -18,7 +18,7 @@ import (
 // other closed.
 func (r *Rooms) tend(ctx context.Context) error {
 	for _, room := range r.all() {
-		r.tends.start(room.id(), func() error {
+		r.tends.start(room.name(), func() error {
 			err := r.tendRoom(ctx, room)
 			if err == nil || errors.Is(err, ErrState) { // another did it
 				return nil
@@ -331,6 +331,8 @@ func (d *draws) keep(one *drawnList) {
 }
 
 func (r *Rooms) readDraw(ctx context.Context, room *Room) (*drawnList, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), warmWithin)
+	defer cancel()
 	l, err := r.o.Store.list(ctx, room.Event)
 	if err != nil {
 		return nil, err

@@ -123,6 +123,9 @@ func (r *Room) order() Order {
 // no use in it.
 func (r *Room) id() int64 { return r.made.UnixMicro() }
 
+// name tells rooms apart in this process.
+func (r *Room) name() string { return fmt.Sprint(r.Event, " ", r.id()) }
+
 // Plan is what an operator says of a room.
 type Plan struct {
 	Terms    Terms
