@@ -539,12 +539,14 @@ func TestAClockThatWentBackKeepsNobodyOut(t *testing.T) {
 		h.join(n)
 	}
 	h.call()
-	if h.claim(0).Inside.IsZero() || !h.claim(1).Called {
-		t.Fatal("one of three is let in")
+	if h.claim(0).Inside.IsZero() {
+		t.Fatal("the first of three is not let in")
 	}
 	ahead := time.Now().Add(time.Hour).UnixMilli() // as the primary before had it
 	h.must(h.rdb.HSet(t.Context(), "room:{"+h.event+"}", "at", ahead, "tokens", 0).Err())
-	h.must(h.rdb.ZAdd(t.Context(), "seen:{"+h.event+"}", redis.Z{Score: float64(ahead), Member: fan(1).ID.String()}).Err())
+	for key, score := range map[string]int64{"try": 2, "seen": ahead} { // the second has asked, and is gone
+		h.must(h.rdb.ZAdd(t.Context(), key+":{"+h.event+"}", redis.Z{Score: float64(score), Member: fan(1).ID.String()}).Err())
+	}
 	eventually(t, "who comes behind somebody who went is let in", func() bool {
 		h.call()
 		return !h.claim(2).Inside.IsZero()

@@ -80,13 +80,13 @@ func TestAnAdmissionThatCannotBeWrittenDownKeepsNoOtherFromIt(t *testing.T) {
 	eventually(t, "what can be is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions`) == 1 })
 }
 
-func TestWhoAsksACoolProcessWhileRedisIsAwayWaitsOnceForAll(t *testing.T) {
+func TestWhoAsksAColdProcessWhileRedisIsAwayWaitsOnceForAll(t *testing.T) {
 	b := newBox(t)
 	b.put(plan(60, 1, 10))
 	mute, err := net.Listen("tcp", "127.0.0.1:0") // accepts and never answers
 	b.must(err)
 	defer mute.Close()
-	away := redis.NewClient(&redis.Options{Addr: mute.Addr().String(), MaxRetries: -1})
+	away := redis.NewClient(&redis.Options{Addr: mute.Addr().String(), MaxRetries: -1, ContextTimeoutEnabled: true})
 	defer away.Close()
 	rooms := waitingroom.New(waitingroom.Options{Line: waitingroom.NewLine(away), Store: waitingroom.NewStore(b.pool), Keys: b.keys, Seats: b, Log: quiet})
 	b.must(rooms.Refresh(t.Context()))
