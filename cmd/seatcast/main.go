@@ -22,14 +22,15 @@ import (
 )
 
 type commands struct {
-	Serve   serveCmd   `cmd:"" help:"Serve bookings, live maps and jobs. Configured by the environment."`
-	Demo    demoCmd    `cmd:"" help:"Start private Redis, Postgres and NATS, and put a venue on sale."`
-	Migrate migrateCmd `cmd:"" help:"Bring the database schema up to date (SEATCAST_POSTGRES_URL)."`
-	Import  importCmd  `cmd:"" help:"Import a seating chart."`
-	Event   eventCmd   `cmd:"" help:"Create, open, close and list events."`
-	Token   tokenCmd   `cmd:"" help:"Mint a session token for a local key (SEATCAST_SESSION_KEY)."`
-	Check   checkCmd   `cmd:"" help:"Look for what contradicts itself in the books, and for unsafe settings of Postgres and Redis."`
-	Plan    planCmd    `cmd:"" help:"Work out how fast a waiting room lets people in, how long it takes, and what it needs."`
+	Serve    serveCmd    `cmd:"" help:"Serve bookings, live maps and jobs. Configured by the environment."`
+	Demo     demoCmd     `cmd:"" help:"Start private Redis, Postgres and NATS, and put a venue on sale."`
+	Migrate  migrateCmd  `cmd:"" help:"Bring the database schema up to date (SEATCAST_POSTGRES_URL)."`
+	Import   importCmd   `cmd:"" help:"Import a seating chart."`
+	Event    eventCmd    `cmd:"" help:"Create, open, close and list events."`
+	Token    tokenCmd    `cmd:"" help:"Mint a session token for a local key (SEATCAST_SESSION_KEY)."`
+	Check    checkCmd    `cmd:"" help:"Look for what contradicts itself in the books, and for unsafe settings of Postgres and Redis."`
+	Rehearse rehearseCmd `cmd:"" help:"Let simulated fans wait before a copy of an event, and see whether its waiting room keeps what it promises."`
+	Plan     planCmd     `cmd:"" help:"Work out how fast a waiting room lets people in, how long it takes, and what it needs."`
 
 	VerifyDraw verifyDrawCmd `cmd:"" help:"Check that the draw of a waiting room was held as announced, and find your rank."`
 }
