@@ -2,6 +2,7 @@ package waitingroom
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"seatcast/waitingroom/draw"
@@ -32,10 +33,51 @@ func (r *Rooms) known(room *Room, id draw.ID, token string) (Place, bool) {
 	return p, true
 }
 
-// Join gives an account a place, or says which one it has. nonce is for the list
-// of a draw, and may be nil; token a place it was given before, or empty. ErrNoRoom,
-// ErrNotYet, ErrClosing and ErrOver.
-func (r *Rooms) Join(ctx context.Context, event, user string, nonce *draw.ID, token string) (*Held, error) {
+// Brought is what an account brings when it joins. The zero value is nothing.
+type Brought struct {
+	Nonce *draw.ID // for the list of a draw
+	Place string   // it was given before
+	Code  string
+
+	Altcha string // a proof of work
+	Waited string // what stands in for one
+}
+
+// entry judges what an account brings to a room, which may ask for something: a code
+// is one of what it may ask for. Of who has a place nothing is needed, so that what is
+// good but its time is looked at then.
+func (r *Rooms) entry(room *Room, id draw.ID, b Brought) (e Entry, err error) {
+	var until time.Time
+	now := time.Now()
+	switch t := room.Terms; {
+	case !t.Codes && t.Proof == 0:
+	case b.Code != "":
+		e.Without = ErrCodeRequired
+		e.Code, err = r.o.Keys.OpenCode(room.Event, b.Code)
+	case t.Codes:
+		e.Without = ErrCodeRequired
+	case b.Altcha != "":
+		e.Without = ErrProofRequired
+		e.Proof, until, err = r.o.Keys.OpenProof(b.Altcha, room.Event, id, t.Proof, now)
+	case b.Waited != "":
+		e.Without = ErrProofRequired
+		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room.Event, id, now)
+	default:
+		e.Without = ErrProofRequired
+	}
+	if errors.Is(err, ErrProofExpired) || errors.Is(err, ErrProofEarly) {
+		return Entry{Without: err}, nil
+	}
+	if e.Proof != "" {
+		e.Life = until.Sub(now)
+	}
+	return e, err
+}
+
+// Join gives an account a place, or says which one it has. ErrNoRoom, ErrNotYet,
+// ErrClosing and ErrOver; of an account that has no place and does not bring what the
+// room asks for, the errors of codes and proofs.
+func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held, error) {
 	room, err := r.Room(ctx, event)
 	switch now := time.Now(); {
 	case err != nil:
@@ -46,15 +88,18 @@ func (r *Rooms) Join(ctx context.Context, event, user string, nonce *draw.ID, to
 		return nil, ErrClosing
 	}
 	h := &Held{Room: room, Ticket: r.o.Keys.TicketOf(event, user)}
-	if nonce != nil {
-		h.Ticket.Nonce = *nonce
+	if b.Nonce != nil {
+		h.Ticket.Nonce = *b.Nonce
 	}
-	place, mine := r.known(room, h.Ticket.ID, token)
+	place, mine := r.known(room, h.Ticket.ID, b.Place)
+	var entry Entry
 	if mine {
 		h.Ticket.Nonce = place.Ticket.Nonce
+	} else if entry, err = r.entry(room, h.Ticket.ID, b); err != nil {
+		return nil, err
 	}
 	err = r.warmly(ctx, event, func() (err error) {
-		h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, Known{place.Number, room.version})
+		h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, Known{place.Number, room.version, entry})
 		return err
 	})
 	if err != nil {
@@ -134,7 +179,7 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 	id := r.o.Keys.TicketOf(event, user).ID
 	place, _ := r.known(room, id, token)
 	err = r.warmly(ctx, event, func() (err error) {
-		t, err = r.o.Line.Claim(ctx, event, id, Known{place.Number, room.version})
+		t, err = r.o.Line.Claim(ctx, event, id, Known{Number: place.Number, Version: room.version})
 		return err
 	})
 	if err != nil || t.Inside.IsZero() {
@@ -146,4 +191,37 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 	}
 	pass, err = r.o.Keys.SignPass(p)
 	return t, pass, err
+}
+
+// Challenge returns work for an account that would join. ErrNoRoom, ErrNotYet, and
+// ErrNoProof of a room that asks for none.
+func (r *Rooms) Challenge(ctx context.Context, event, user string) (Challenge, error) {
+	room, err := r.proving(ctx, event)
+	if err != nil {
+		return Challenge{}, err
+	}
+	return r.o.Keys.Challenge(event, r.o.Keys.TicketOf(event, user).ID, room.Terms.Proof, time.Now())
+}
+
+// Wait returns what stands in for a proof of work once it is good, and how long that
+// takes. Its errors are those of Challenge.
+func (r *Rooms) Wait(ctx context.Context, event, user string) (token string, wait time.Duration, err error) {
+	if _, err := r.proving(ctx, event); err != nil {
+		return "", 0, err
+	}
+	token, err = r.o.Keys.SignWait(event, r.o.Keys.TicketOf(event, user).ID, r.o.Wait, time.Now())
+	return token, r.o.Wait, err
+}
+
+func (r *Rooms) proving(ctx context.Context, event string) (*Room, error) {
+	room, err := r.Room(ctx, event)
+	switch {
+	case err != nil:
+		return nil, err
+	case room.Terms.Proof == 0 || room.Terms.Codes:
+		return nil, ErrNoProof
+	case time.Now().Before(room.Joins):
+		return nil, ErrNotYet
+	}
+	return room, nil
 }

@@ -1,6 +1,7 @@
 package waitingroom
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -24,6 +25,9 @@ func (a *API) MountAdmin(g *echo.Group) {
 	g.POST("/rooms/:event/open", a.postOpen)
 	g.POST("/rooms/:event/draw", a.postDraw)
 	g.POST("/rooms/:event/revoke", a.postRevoke)
+	g.GET("/rooms/:event/suspects", a.getSuspects)
+	g.POST("/rooms/:event/suspect", a.judging((*Rooms).Suspect))
+	g.POST("/rooms/:event/trust", a.judging((*Rooms).Trust))
 }
 
 // termsBody is what an operator says of a room, and is told of it.
@@ -47,6 +51,8 @@ type roomBody struct {
 	termsBody
 	Draw  string `json:"draw,omitempty"`  // announced, frozen or drawn
 	Frame any    `json:"frame,omitempty"` // what everybody is told
+
+	Suspected *int `json:"suspected,omitempty"` // accounts
 }
 
 func (r *Room) body() roomBody {
@@ -96,7 +102,45 @@ func (a *API) getRoom(c echo.Context) error {
 	if _, _, err := a.rooms.Frame(ctx, room.Event); err == nil {
 		b.Frame = a.rooms.hall(room).shown()
 	}
+	if suspects, err := a.rooms.Suspects(ctx, room.Event); err == nil {
+		n := len(suspects)
+		b.Suspected = &n
+	}
 	return c.JSON(http.StatusOK, b)
+}
+
+// getSuspects answers who waits and is not let in.
+func (a *API) getSuspects(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	suspects, err := a.rooms.Suspects(c.Request().Context(), c.Param("event"))
+	if err != nil {
+		return problem(err)
+	}
+	return c.JSON(http.StatusOK, map[string][]Suspect{"suspects": suspects})
+}
+
+// judging says of an account whether it is suspected.
+func (a *API) judging(judge func(*Rooms, context.Context, string, string) error) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		if _, err := web.Operator(c); err != nil {
+			return err
+		}
+		var body struct {
+			User string `json:"user"`
+		}
+		if err := web.Bind(c, &body); err != nil {
+			return err
+		}
+		if body.User == "" || strings.ContainsRune(body.User, 0) {
+			return web.Bad("bad_request", "name an account, with user")
+		}
+		if err := judge(a.rooms, c.Request().Context(), c.Param("event"), body.User); err != nil {
+			return problem(err)
+		}
+		return c.NoContent(http.StatusNoContent)
+	}
 }
 
 func (a *API) putRate(c echo.Context) error {

@@ -1,17 +1,17 @@
 -- find.lua says what somebody has, and changes nothing.
 --
--- KEYS    room, q, adm, pre
+-- KEYS    room, q, tar, adm, pre
 -- ARGV    id
 -- Returns {draw, nonce}; {place, number}; {inside, until}; {none}; {cold}
 
-local room, q, adm, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local room, q, tar, adm, pre = unpack(KEYS)
 local id = ARGV[1]
 
 local r = read(room)
 if not r then return {'cold'} end
 local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 if till > clock() then return {'inside', till} end
-local number = tonumber(redis.call('ZSCORE', q, id) or nil)
+local number = numbered(line(q, tar, id), id)
 if number then return {'place', number} end
 if till > 0 or r.state ~= 'draw' and r.state ~= 'closed' then return {'none'} end -- has left, or the draw is over
 local nonce = redis.call('HGET', pre, id)

@@ -28,8 +28,9 @@ type shown struct {
 	JoinsAt   time.Time  `json:"joinsAt"`
 	ClosesAt  *time.Time `json:"closesAt"`
 	OpensAt   time.Time  `json:"opensAt"`
-	Draw      *drawShown `json:"draw"`  // null: there is none
-	Since     int64      `json:"since"` // Unix ms; once it changes the server has to be told one's place anew
+	Draw      *drawShown `json:"draw"`           // null: there is none
+	Asks      string     `json:"asks,omitempty"` // of who joins: code or proof
+	Since     int64      `json:"since"`          // Unix ms; once it changes the server has to be told one's place anew
 	Poll      int        `json:"poll_after_ms"`
 }
 
@@ -63,6 +64,12 @@ const pollAfter = 5 * time.Second
 func (r *Room) shown(f Frame, e *eta) shown {
 	s := shown{State: f.State, Serving: f.Serving, Rate: f.Rate, Waiting: f.Waiting, Inside: f.Inside,
 		SeatsLeft: f.Free, Since: f.Since.UnixMilli(), Eta: e, JoinsAt: r.Joins, OpensAt: r.Opens, Poll: int(pollAfter.Milliseconds())}
+	switch {
+	case r.Terms.Codes:
+		s.Asks = "code"
+	case r.Terms.Proof > 0:
+		s.Asks = "proof"
+	}
 	if r.HasDraw() {
 		s.ClosesAt, s.Draw = &r.Closes, &drawShown{r.drawState(), r.Tickets}
 		if r.Frozen.IsZero() {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/labstack/echo/v4"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"seatcast/seatmap"
 	"seatcast/waitingroom/draw"
@@ -29,7 +30,8 @@ type Streams interface {
 // API serves the calls of those who wait.
 type API struct {
 	rooms   *Rooms
-	streams Streams // nil: nobody watches here
+	streams Streams  // nil: nobody watches here
+	limits  *limiter // nil: there are none
 }
 
 // NewAPI returns the calls of rooms.
@@ -38,6 +40,13 @@ func NewAPI(rooms *Rooms) *API { return &API{rooms: rooms} }
 // Watched has those who wait watch through s.
 func (a *API) Watched(s Streams) *API {
 	a.streams = s
+	return a
+}
+
+// Limited has accounts and addresses call no more often than l says. What is refused
+// is counted in reg.
+func (a *API) Limited(l Limits, reg prometheus.Registerer) *API {
+	a.limits = newLimiter(l, reg)
 	return a
 }
 
@@ -59,6 +68,24 @@ func (a *API) Mount(g *echo.Group) {
 	g.GET("/queue/:event/me", a.me)
 	g.DELETE("/queue/:event/me", a.leave)
 	g.POST("/queue/:event/pass", a.pass)
+	g.GET("/queue/:event/challenge", a.challenge)
+}
+
+// caller returns whose call it is, unless there were too many.
+func (a *API) caller(c echo.Context, call string) (user string, err error) {
+	user, err = web.User(c)
+	if err != nil || a.limits == nil {
+		return user, err
+	}
+	ok, far := a.limits.allow(call, c.RealIP(), user)
+	if far {
+		a.rooms.doubted(c.Param("event"), user)
+	}
+	if !ok {
+		return "", &web.Problem{Status: http.StatusTooManyRequests, Code: "too_many_requests", RetryAfter: again(2 * time.Second), Common: true,
+			Detail: "so many calls of this account or address are too many; what you have is kept"}
+	}
+	return user, nil
 }
 
 // heldBody is what somebody has, as they are told.
@@ -88,18 +115,21 @@ func (h *Held) body() heldBody {
 
 // join answers 201 with a new place, or 200 with the one the account has.
 func (a *API) join(c echo.Context) error {
-	user, err := web.User(c)
+	user, err := a.caller(c, "join")
 	if err != nil {
 		return err
 	}
 	var body struct {
-		Nonce *draw.ID `json:"nonce"`
-		Place string   `json:"place"`
+		Nonce  *draw.ID `json:"nonce"`
+		Place  string   `json:"place"`
+		Code   string   `json:"code"`
+		Altcha string   `json:"altcha"`
+		Waited string   `json:"waited"`
 	}
 	if err := bindAny(c, &body); err != nil {
 		return err
 	}
-	h, err := a.rooms.Join(c.Request().Context(), c.Param("event"), user, body.Nonce, body.Place)
+	h, err := a.rooms.Join(c.Request().Context(), c.Param("event"), user, Brought(body))
 	if err != nil {
 		return problem(err)
 	}
@@ -156,7 +186,7 @@ func (a *API) leave(c echo.Context) error {
 // pass answers 200 with a pass once it is the account's turn, and until then 202
 // with when to ask again.
 func (a *API) pass(c echo.Context) error {
-	user, err := web.User(c)
+	user, err := a.caller(c, "claim")
 	if err != nil {
 		return err
 	}
@@ -192,6 +222,32 @@ func (a *API) pass(c echo.Context) error {
 		return c.JSON(http.StatusAccepted, map[string]int64{"ahead": turn.Ahead})
 	}
 	return c.JSON(http.StatusAccepted, map[string]int64{"number": turn.Number})
+}
+
+// challenge answers with work to be done before this account joins, or with what stands
+// in for it once that has been waited for.
+func (a *API) challenge(c echo.Context) error {
+	user, err := a.caller(c, "challenge")
+	if err != nil {
+		return err
+	}
+	ctx, event := c.Request().Context(), c.Param("event")
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	if c.QueryParams().Has("wait") {
+		token, wait, err := a.rooms.Wait(ctx, event, user)
+		if err != nil {
+			return problem(err)
+		}
+		return c.JSON(http.StatusOK, struct {
+			Waited  string `json:"waited"`
+			Seconds int    `json:"seconds"` // until it is good
+		}{token, int((wait + time.Second - 1) / time.Second)})
+	}
+	work, err := a.rooms.Challenge(ctx, event, user)
+	if err != nil {
+		return problem(err)
+	}
+	return c.JSON(http.StatusOK, work)
 }
 
 // again draws a wait about so long, in whole seconds: nobody comes back together.
@@ -383,6 +439,24 @@ func problem(err error) error {
 		return &web.Problem{Status: http.StatusNotFound, Code: "no_draw", Detail: "this line is in the order of arrival"}
 	case errors.Is(err, errNotDrawn):
 		return &web.Problem{Status: http.StatusNotFound, Code: "not_drawn", RetryAfter: again(2 * time.Second), Detail: "the draw is not over yet"}
+	case errors.Is(err, ErrCodeRequired):
+		return &web.Problem{Status: http.StatusForbidden, Code: "code_required", Detail: "join with the code that you were sent, as code"}
+	case errors.Is(err, ErrBadCode):
+		return &web.Problem{Status: http.StatusForbidden, Code: "bad_code", Detail: "this is no code for this event"}
+	case errors.Is(err, ErrCodeUsed):
+		return &web.Problem{Status: http.StatusConflict, Code: "code_used", Detail: "another account has joined with this code"}
+	case errors.Is(err, ErrNoProof):
+		return &web.Problem{Status: http.StatusNotFound, Code: "no_proof", Detail: "nobody is asked for a proof here: POST /v1/queue/{event}"}
+	case errors.Is(err, ErrProofRequired):
+		return &web.Problem{Status: http.StatusForbidden, Code: "proof_required", Detail: "GET /v1/queue/{event}/challenge, and join with its solution as altcha"}
+	case errors.Is(err, ErrBadProof):
+		return &web.Problem{Status: http.StatusForbidden, Code: "bad_proof", Detail: "this is no proof of this account for this event, or of too little work: GET /v1/queue/{event}/challenge anew"}
+	case errors.Is(err, ErrProofExpired):
+		return &web.Problem{Status: http.StatusForbidden, Code: "proof_expired", Detail: "the time of this proof is over: GET /v1/queue/{event}/challenge anew"}
+	case errors.Is(err, ErrProofEarly):
+		return &web.Problem{Status: http.StatusConflict, Code: "proof_early", RetryAfter: again(4 * time.Second), Detail: "this is not good yet: wait for as many seconds as it came with"}
+	case errors.Is(err, ErrProofUsed):
+		return &web.Problem{Status: http.StatusConflict, Code: "proof_used", Detail: "somebody has joined with this proof: GET /v1/queue/{event}/challenge anew"}
 	case errors.Is(err, ErrNoPass):
 		return &web.Problem{Status: http.StatusForbidden, Code: "pass_required", Detail: "people are let in one by one: POST /v1/queue/{event} for a place, and show the pass you get as Seatcast-Pass"}
 	case errors.Is(err, ErrForged):

@@ -3,12 +3,12 @@
 -- good for anything any more. Who leaves a draw may join it again, and stays on its
 -- list without a rank that counts: else nobody could prove that they were left out.
 --
--- KEYS    room, q, adm, try, seen, pre, new, rev (zset: passes that are over before
+-- KEYS    room, q, tar, adm, try, seen, pre, new, rev (zset: passes that are over before
 --         their time -> until)
 -- ARGV    id, 1 when only who is inside leaves
 -- Returns {left, until when they would have been inside, or 0}; {cold}
 
-local room, q, adm, try, seen, pre, new, rev = unpack(KEYS)
+local room, q, tar, adm, try, seen, pre, new, rev = unpack(KEYS)
 local id = ARGV[1]
 
 local r = read(room)
@@ -17,6 +17,7 @@ local till = tonumber(redis.call('ZSCORE', adm, id) or 0)
 local now = clock()
 if ARGV[2] ~= '1' then
   redis.call('ZREM', q, id)
+  redis.call('ZADD', tar, 'XX', 0, id)
   redis.call('ZREM', try, id)
   redis.call('ZREM', seen, id)
   local listed = redis.call('HEXISTS', pre, id) == 1

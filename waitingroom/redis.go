@@ -36,6 +36,12 @@ var (
 	openLua string
 	//go:embed close.lua
 	closeLua string
+	//go:embed place.lua
+	placeLua string
+	//go:embed suspect.lua
+	suspectLua string
+	//go:embed trust.lua
+	trustLua string
 )
 
 var (
@@ -49,6 +55,10 @@ var (
 	leftScript  = redis.NewScript(roomLua + leftLua)
 	openScript  = redis.NewScript(roomLua + openLua)
 	closeScript = redis.NewScript(roomLua + closeLua)
+	placeScript = redis.NewScript(roomLua + placeLua)
+
+	suspectScript = redis.NewScript(roomLua + suspectLua)
+	trustScript   = redis.NewScript(roomLua + trustLua)
 )
 
 // keys of a room. All carry the hash tag {event}, as those of its seats do.
@@ -59,6 +69,12 @@ func tryKey(event string) string  { return "try:{" + event + "}" }    // zset: w
 func seenKey(event string) string { return "seen:{" + event + "}" }   // zset: the same → when they asked last
 func preKey(event string) string  { return "pre:{" + event + "}" }    // hash: tickets of a draw → nonce
 func newKey(event string) string  { return "new:{" + event + "}" }    // list: what became of that hash and is not in Postgres yet
+func tarKey(event string) string  { return "tar:{" + event + "}" }    // zset: who is suspected → number; 0: has no place
+func codeKey(event string) string { return "code:{" + event + "}" }   // hash: codes that were used → by whose ticket
+func usedKey(event string) string { return "used:{" + event + "}" }   // list: those of it that are not in Postgres yet
+
+// proofKey says that a proof was used, until that is over.
+func proofKey(event, proof string) string { return "proof:{" + event + "}:" + proof }
 
 // lingers is how long a room is in Redis that nobody tends any more.
 const lingers = 14 * 24 * time.Hour
@@ -68,7 +84,7 @@ func (l *Line) Linger(ctx context.Context, event string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	_, err := l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, key := range []func(string) string{roomKey, lineKey, admKey, tryKey, seenKey, preKey, newKey, seatmap.RevokedKey} {
+		for _, key := range []func(string) string{roomKey, lineKey, admKey, tryKey, seenKey, preKey, newKey, tarKey, codeKey, usedKey, seatmap.RevokedKey} {
 			p.Expire(ctx, key(event), lingers)
 		}
 		return nil
@@ -119,16 +135,31 @@ func number(v any) int64 {
 
 func moment(v any) time.Time { return time.UnixMilli(number(v)).UTC() }
 
+// Entry is what somebody brings who has no place yet. It was checked, but not whether
+// it was used before. The zero value is for rooms that ask for nothing.
+type Entry struct {
+	Without error         // the answer to who needs one and brings none; nil: nothing is asked for
+	Code    int           // its serial number; 0: none
+	Proof   string        // its name; empty: none
+	Life    time.Duration // how long the proof would be accepted again
+}
+
 // Known is what whoever asks knows beside Redis.
 type Known struct {
 	Number  int64 // what a signed place of theirs says; 0: there is none
 	Version int64 // of the room: one that has not been told of it answers nobody
+	Entry   Entry // of who joins
 }
 
-// Join gives somebody a place, or says which one they have. ErrOver.
+// Join gives somebody a place, or says which one they have. ErrOver, and of who has no
+// place what the entry says, ErrCodeUsed and ErrProofUsed.
 func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known Known) (Joined, error) {
-	got, err := l.run(ctx, joinScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event), newKey(event)},
-		t.ID.String(), t.Nonce.String(), known.Number, known.Version)
+	e, asks := known.Entry, 0
+	if e.Without != nil {
+		asks = 1
+	}
+	got, err := l.run(ctx, joinScript, []string{roomKey(event), lineKey(event), tarKey(event), admKey(event), preKey(event), newKey(event),
+		codeKey(event), usedKey(event), proofKey(event, e.Proof)}, t.ID.String(), t.Nonce.String(), known.Number, asks, e.Code, e.Life.Milliseconds(), known.Version)
 	switch {
 	case err != nil:
 		return Joined{}, err
@@ -139,13 +170,19 @@ func (l *Line) Join(ctx context.Context, event string, t draw.Ticket, known Know
 		return Joined{Until: moment(got[1])}, nil
 	case got[0] == "place":
 		return Joined{Number: number(got[1]), New: number(got[2]) == 1}, nil
+	case got[0] == "asked":
+		return Joined{}, e.Without
+	case got[0] == "used":
+		return Joined{}, ErrCodeUsed
+	case got[0] == "spent":
+		return Joined{}, ErrProofUsed
 	}
 	return Joined{}, ErrOver
 }
 
 // Claim lets somebody in if it is their turn. ErrOver and ErrNoPlace.
 func (l *Line) Claim(ctx context.Context, event string, id draw.ID, known Known) (Turn, error) {
-	got, err := l.run(ctx, claimScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event)},
+	got, err := l.run(ctx, claimScript, []string{roomKey(event), lineKey(event), tarKey(event), admKey(event), tryKey(event), seenKey(event)},
 		id.String(), known.Number, known.Version)
 	switch {
 	case err != nil:
@@ -185,7 +222,7 @@ func (l *Line) Finish(ctx context.Context, event string, id draw.ID) (until time
 }
 
 func (l *Line) leave(ctx context.Context, event string, id draw.ID, insideOnly int) (until time.Time, err error) {
-	got, err := l.run(ctx, leaveScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event), newKey(event),
+	got, err := l.run(ctx, leaveScript, []string{roomKey(event), lineKey(event), tarKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event), newKey(event),
 		seatmap.RevokedKey(event)}, id.String(), insideOnly)
 	if err != nil || number(got[1]) == 0 {
 		return time.Time{}, err
@@ -202,7 +239,7 @@ func (l *Line) Revoke(ctx context.Context, event, pass string, until time.Time) 
 
 // Find says what somebody has, and changes nothing. ErrNoPlace.
 func (l *Line) Find(ctx context.Context, event string, id draw.ID) (Joined, error) {
-	got, err := l.run(ctx, findScript, []string{roomKey(event), lineKey(event), admKey(event), preKey(event)}, id.String())
+	got, err := l.run(ctx, findScript, []string{roomKey(event), lineKey(event), tarKey(event), admKey(event), preKey(event)}, id.String())
 	switch {
 	case err != nil:
 		return Joined{}, err
@@ -281,12 +318,12 @@ const batchSize = 1000
 // that is cold.
 func (l *Line) Place(ctx context.Context, event string, ranked []draw.Ranked) error {
 	for part := range slices.Chunk(ranked, batchSize) {
-		batch := make([]redis.Z, len(part))
-		for n, t := range part {
-			batch[n] = redis.Z{Score: float64(t.Rank), Member: t.ID.String()}
+		batch := make([]any, 0, 2*len(part))
+		for _, t := range part {
+			batch = append(batch, t.Rank, t.ID.String())
 		}
-		if err := l.rdb.ZAddLT(ctx, lineKey(event), batch...).Err(); err != nil {
-			return away(err)
+		if _, err := l.run(ctx, placeScript, []string{lineKey(event), tarKey(event)}, batch...); err != nil {
+			return err
 		}
 	}
 	return away(l.rdb.HSet(ctx, roomKey(event), "placed", 1).Err())

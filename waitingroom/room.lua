@@ -59,14 +59,27 @@ local function inside(adm, now)
   return redis.call('ZCOUNT', adm, '(' .. now, '+inf')
 end
 
--- place returns the number of somebody who waits. known is the number a signed
--- place of theirs says, or 0: what Redis has lost comes back with it, nobody else is
--- given that number or a lower one any more, and of two
--- the lower counts. Who has been inside, or has left, comes back behind all others.
-local function place(room, r, q, adm, id, known)
-  local number = tonumber(redis.call('ZSCORE', q, id) or nil)
+-- line returns where the place of somebody is kept: who is suspected waits in tar (zset:
+-- who is suspected -> number; 0: has no place), which nobody serves.
+local function line(q, tar, id)
+  if redis.call('ZSCORE', tar, id) then return tar end
+  return q
+end
+
+-- numbered returns the number of somebody in a line, or nil.
+local function numbered(line, id)
+  local number = tonumber(redis.call('ZSCORE', line, id) or nil)
+  if number ~= 0 then return number end
+end
+
+-- place returns the number of somebody who waits in a line. known is the number a
+-- signed place of theirs says, or 0: what Redis has lost comes back with it, nobody else
+-- is given that number or a lower one any more, and of two the lower counts. Who has been
+-- inside, or has left, comes back behind all others.
+local function place(room, r, line, adm, id, known)
+  local number = numbered(line, id)
   if known > 0 and (not number or known < number) and not redis.call('ZSCORE', adm, id) then
-    redis.call('ZADD', q, known, id)
+    redis.call('ZADD', line, known, id)
     if known > r.last then redis.call('HSET', room, 'last', known) end
     return known
   end

@@ -38,6 +38,8 @@ type Options struct {
 	Seats Seats
 	Log   *slog.Logger
 
+	Wait time.Duration // stands in for a proof of work; 0: half a minute
+
 	Calls bool // this process calls the next numbers, as every one that lets people in does
 	Tends bool // it freezes, draws and opens what is due, as workers do
 }
@@ -55,6 +57,9 @@ type Rooms struct {
 	draws  draws          // that are over
 	books  chan admission // to be written down
 
+	doubts   chan suspicion // to be looked into
+	compared time.Time      // of the goroutine that guards
+
 	mu    sync.RWMutex
 	rooms map[string]*Room // nil: never read
 	halls map[string]*hall // by name
@@ -67,7 +72,8 @@ const booksSize = 100_000
 // New returns the rooms. It does no I/O.
 func New(o Options) *Rooms {
 	o.Log = cmp.Or(o.Log, slog.Default())
-	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), halls: make(map[string]*hall)}
+	o.Wait = cmp.Or(o.Wait, 30*time.Second)
+	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), doubts: make(chan suspicion, doubtsSize), halls: make(map[string]*hall)}
 }
 
 // How often it looks.
@@ -95,8 +101,10 @@ func (r *Rooms) Run(ctx context.Context, b Broadcaster) error {
 			defer r.tends.wait.Wait()
 			return r.every(ctx, tickEvery, "not every room is tended", r.tend)
 		})
+		g.Go(func() error { return r.every(ctx, tickEvery, "not every room is guarded", r.guard) })
 	}
 	g.Go(func() error { return r.write(ctx) })
+	g.Go(func() error { return r.doubt(ctx) })
 	return g.Wait()
 }
 
@@ -290,6 +298,9 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 		return err
 	}
 	if err := r.o.Line.gone(ctx, event, left); err != nil {
+		return err
+	}
+	if err := r.guarded(ctx, event); err != nil {
 		return err
 	}
 	l, err := r.o.Store.list(ctx, event)

@@ -102,7 +102,7 @@ var quiet = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: 
 // node is another process's rooms.
 func (b *box) node() *waitingroom.Rooms {
 	return waitingroom.New(waitingroom.Options{Line: waitingroom.NewLine(b.rdb), Store: waitingroom.NewStore(b.pool), Keys: b.keys, Seats: b,
-		Log: quiet, Calls: true, Tends: true})
+		Log: quiet, Calls: true, Tends: true, Wait: time.Second})
 }
 
 // run serves the rooms until the test ends.

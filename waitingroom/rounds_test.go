@@ -49,7 +49,7 @@ func TestARoomThatTakesLongKeepsNoOtherWaiting(t *testing.T) {
 	}
 	b.run(b.rooms)
 	b.until("it is open", func(f frame) bool { return f.State == waitingroom.Open })
-	_, err := b.rooms.Join(t.Context(), b.event, "ann", nil, "")
+	_, err := b.rooms.Join(t.Context(), b.event, "ann", waitingroom.Brought{})
 	b.must(err)
 	b.until("ann is called", func(f frame) bool { return f.Serving == 1 })
 }
@@ -66,7 +66,7 @@ func TestAnAdmissionThatCannotBeWrittenDownKeepsNoOtherFromIt(t *testing.T) {
 		b.must(err)
 		_, err = b.rooms.Open(t.Context(), event)
 		b.must(err)
-		h, err := b.rooms.Join(t.Context(), event, "ann", nil, "")
+		h, err := b.rooms.Join(t.Context(), event, "ann", waitingroom.Brought{})
 		b.must(err)
 		_, err = waitingroom.NewLine(b.rdb).Call(t.Context(), event)
 		b.must(err)

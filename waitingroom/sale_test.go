@@ -44,7 +44,7 @@ type person struct {
 }
 
 func (p *person) join(place string) {
-	h, err := p.rooms.Join(p.Context(), p.event, p.user, nil, place)
+	h, err := p.rooms.Join(p.Context(), p.event, p.user, waitingroom.Brought{Place: place})
 	switch {
 	case err != nil:
 		p.Errorf("%s: %v", p.user, err)

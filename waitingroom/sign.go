@@ -64,13 +64,15 @@ type Keys struct {
 	id      string
 	public  map[string]*ecdsa.PublicKey
 	tickets []byte // derives the tickets of accounts
+	codes   []byte // signs the codes of events
+	proofs  []byte // signs challenges
 }
 
 // ParseKeys reads keys, separated by commas: "es256:<base64 of the 32 bytes of a
 // private key on P-256>" or "public:<base64 of the 65 bytes of a public one>".
 // The first private one signs, and what is signed with any is accepted. Without
-// one the key that signs is derived from secret. Which ticket an account has
-// depends on secret alone. No error repeats a key.
+// one the key that signs is derived from secret. Which ticket an account has,
+// and which codes there are, depends on secret alone. No error repeats a key.
 func ParseKeys(text, secret string) (*Keys, error) {
 	k := &Keys{public: map[string]*ecdsa.PublicKey{}}
 	for part := range strings.SplitSeq(text, ",") {
@@ -88,11 +90,13 @@ func ParseKeys(text, secret string) (*Keys, error) {
 		}
 		k.add(key)
 	}
-	tickets, err := hkdf.Key(sha256.New, []byte(secret), nil, "seatcast waiting room tickets", sha256.Size)
-	if err != nil {
-		return nil, fmt.Errorf("waitingroom: derive a key: %w", err)
+	for what, key := range map[string]*[]byte{"tickets": &k.tickets, "codes": &k.codes, "proofs": &k.proofs} {
+		derived, err := hkdf.Key(sha256.New, []byte(secret), nil, "seatcast waiting room "+what, sha256.Size)
+		if err != nil {
+			return nil, fmt.Errorf("waitingroom: derive a key: %w", err)
+		}
+		*key = derived
 	}
-	k.tickets = tickets
 	return k, nil
 }
 

@@ -235,6 +235,17 @@ var (
 	ErrState     = errors.New("waitingroom: the room is not in a state for this")
 	ErrAnnounced = errors.New("waitingroom: what was announced stands once anybody could join")
 	ErrPast      = errors.New("waitingroom: a draw is announced before anybody can join")
-	errCold      = errors.New("waitingroom: room is cold")      // its keys are not in Redis
-	errBehind    = errors.New("waitingroom: room is behind us") // Redis has not been told what we know
+
+	ErrCodeRequired  = errors.New("waitingroom: this room asks for a code")
+	ErrBadCode       = errors.New("waitingroom: not a code for this event")
+	ErrCodeUsed      = errors.New("waitingroom: another account has used this code")
+	ErrNoProof       = errors.New("waitingroom: this room asks for no proof of work")
+	ErrProofRequired = errors.New("waitingroom: this room asks for a proof of work")
+	ErrBadProof      = errors.New("waitingroom: not a proof for this event and account, or too little work")
+	ErrProofExpired  = errors.New("waitingroom: the time of this proof is over")
+	ErrProofEarly    = errors.New("waitingroom: the wait in place of a proof is not over")
+	ErrProofUsed     = errors.New("waitingroom: this proof was used")
+
+	errCold   = errors.New("waitingroom: room is cold")      // its keys are not in Redis
+	errBehind = errors.New("waitingroom: room is behind us") // Redis has not been told what we know
 )

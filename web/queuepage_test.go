@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"crypto/sha256"
+	"encoding/base64"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -81,6 +83,93 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 		t.Errorf("with a booking %q is shown", shown)
 	}
 	p.Until("who is not let in is led to the line", `location.pathname === '/queue/e' && !Object.keys(localStorage).some((key) => key.startsWith('seatcast.pass')) && document.getElementById('ahead').innerText === '90'`)
+}
+
+// asking is a line that asks something of who joins: answer judges what they bring.
+func asking(t *testing.T, asks string, answer func(c echo.Context, body map[string]string) error) *browsertest.Page {
+	t.Helper()
+	frame := strings.Replace(lineFrame(1, "open", 10), `"draw":null`, `"draw":null,"asks":"`+asks+`"`, 1)
+	url := client(t, func(g *echo.Group) {
+		g.POST("/demo/session", func(c echo.Context) error { return c.JSON(200, map[string]string{"token": "tok"}) })
+		g.GET("/queue/e", func(c echo.Context) error { return c.JSONBlob(200, []byte(frame)) })
+		g.GET("/queue/e/challenge", func(c echo.Context) error {
+			if c.QueryParams().Has("wait") {
+				return c.JSONBlob(200, []byte(`{"waited":"a token","seconds":1}`))
+			}
+			sum := sha256.Sum256([]byte("salt?expires=1&1500"))
+			return c.JSONBlob(200, fmt.Appendf(nil, `{"algorithm":"SHA-256","challenge":"%x","maxnumber":3000,"salt":"salt?expires=1&","signature":"s"}`, sum))
+		})
+		g.POST("/queue/e", func(c echo.Context) error {
+			body := map[string]string{}
+			if err := c.Bind(&body); err != nil {
+				return err
+			}
+			if err := answer(c, body); err != nil {
+				return err
+			}
+			return c.JSONBlob(201, []byte(`{"ticket":"AAAAAAAAAAAAAAAAAAAAAA","state":"open","number":100,"place":"signed"}`))
+		})
+	})
+	p := browsertest.Open(t, url+"/queue/e")
+	p.Until("it can be joined", `!document.getElementById('join').hidden`)
+	return p
+}
+
+const joins = `document.getElementById('join').click(); return 0;`
+
+func TestTheBrowserDoesTheWorkAndShowsHowFarItIs(t *testing.T) {
+	var got atomic.Value
+	p := asking(t, "proof", func(_ echo.Context, body map[string]string) error {
+		raw, err := base64.StdEncoding.DecodeString(body["altcha"])
+		got.Store(string(raw))
+		return err
+	})
+	browsertest.Eval[int](p, `
+		window.heard = [];
+		new MutationObserver(() => heard.push(document.getElementById('proof-text').textContent)).observe(document.getElementById('proof-text'), { childList: true });`+joins)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90' && document.getElementById('proof').hidden`)
+	if s, _ := got.Load().(string); !strings.Contains(s, `"number":1500,`) || !strings.Contains(s, `"signature":"s"`) {
+		t.Errorf("the proof is %s", s)
+	}
+	if heard := browsertest.Eval[[]string](p, `return heard`); len(heard) < 2 || !strings.Contains(heard[0], "begun") {
+		t.Errorf("read out was %q", heard)
+	}
+}
+
+func TestWhereNoWorkCanBeDoneThePageWaitsInstead(t *testing.T) {
+	for what, broken := range map[string]string{
+		"without workers":          `window.Worker = undefined; `,
+		"as the shopper wants":     `window.Worker = class { postMessage() { document.getElementById('proof-wait').click(); } terminate() {} }; `,
+		"with a worker that fails": `window.Worker = class { postMessage() { this.onerror(); } terminate() {} }; `,
+	} {
+		var got atomic.Value
+		p := asking(t, "proof", func(_ echo.Context, body map[string]string) error {
+			got.Store(body["waited"])
+			return nil
+		})
+		browsertest.Eval[int](p, broken+joins)
+		p.Until(what+" the wait is told", `document.getElementById('proof-text').innerText.includes('wait before you join')`)
+		p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+		if got.Load() != "a token" {
+			t.Errorf("%s: joined with %v", what, got.Load())
+		}
+	}
+}
+
+func TestACodeThatWillNotDoIsSaidAtItsField(t *testing.T) {
+	p := asking(t, "code", func(_ echo.Context, body map[string]string) error {
+		if body["code"] != "GOOD-CODE" {
+			return &web.Problem{Status: 403, Code: "bad_code"}
+		}
+		return nil
+	})
+	p.Until("the field is there", `!document.getElementById('code-field').hidden && document.getElementById('code').labels[0].innerText === 'Your code'`)
+	browsertest.Eval[int](p, `document.getElementById('code').value = 'wrong'; `+joins)
+	p.Until("it is said what is wrong", `document.getElementById('code-error').innerText.includes('not a code for this event')`)
+	p.Until("at the field", `document.activeElement.id === 'code' && document.getElementById('code').getAttribute('aria-invalid') === 'true'`)
+	browsertest.Eval[int](p, `document.getElementById('code').value = ''; return 0;`)
+	p.Keys("GOOD-CODE\r")
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90' && document.getElementById('code-field').hidden`)
 }
 
 func TestAShardIsFoundByTheTicketAsTheServerFindsIt(t *testing.T) {

@@ -32,6 +32,8 @@ type commands struct {
 	Rehearse rehearseCmd `cmd:"" help:"Let simulated fans wait before a copy of an event, and see whether its waiting room keeps what it promises."`
 	Plan     planCmd     `cmd:"" help:"Work out how fast a waiting room lets people in, how long it takes, and what it needs."`
 
+	Codes codesCmd `cmd:"" help:"Mint codes for a waiting room that asks for them (SEATCAST_SERVER_KEY)."`
+
 	VerifyDraw verifyDrawCmd `cmd:"" help:"Check that the draw of a waiting room was held as announced, and find your rank."`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -22,7 +23,7 @@ func (b *builder) rooms(sales seatmap.Sales, store *holds.Store) (*waitingroom.R
 	}
 	return waitingroom.New(waitingroom.Options{
 		Line: waitingroom.NewLine(b.st.rdb), Store: waitingroom.NewStore(b.st.pool), Keys: keys, Seats: seatsLeft{sales, store}, Log: b.log,
-		Calls: b.cfg.has("api"), Tends: b.cfg.has("worker"),
+		Wait: b.cfg.QueueWait, Calls: b.cfg.has("api"), Tends: b.cfg.has("worker"),
 	}), nil
 }
 
@@ -39,11 +40,32 @@ func (b *builder) buildRooms(a *app, v1, admin *echo.Group, rooms *waitingroom.R
 		calls.MountPublic(v1)
 	}
 	if b.cfg.has("api") {
+		calls.Limited(waitingroom.Limits{PerAccount: b.cfg.QueuePerAccount, PerAddress: b.cfg.QueuePerAddress, Suspect: b.cfg.QueueSuspect}, b.reg)
 		calls.Mount(v1)
 		calls.MountAdmin(admin)
 	}
 	a.runners = append(a.runners, func(ctx context.Context) error { return rooms.Run(ctx, watchers) })
 }
+
+func (c Config) checkQueue(fs *faults) {
+	for _, k := range []struct {
+		knob  string
+		value int
+	}{{"QUEUE_PER_ACCOUNT", c.QueuePerAccount}, {"QUEUE_PER_ADDRESS", c.QueuePerAddress}} {
+		if k.value < -1 || k.value == 0 {
+			fs.add(k.knob, "%d lets nobody in: -1 is no limit", k.value)
+		}
+	}
+	if c.QueueSuspect < -1 || c.QueueSuspect >= 0 && c.QueueSuspect < leastSuspect {
+		fs.add("QUEUE_SUSPECT", "%d is less than %d, which a person with several devices may come to: -1 is never", c.QueueSuspect, leastSuspect)
+	}
+	if c.QueueWait < time.Second {
+		fs.add("QUEUE_WAIT", "%v is less than a second: everybody would take it", c.QueueWait)
+	}
+}
+
+// leastSuspect is far over what pages of one account come to in a minute.
+const leastSuspect = 600
 
 // seatsLeft counts the seats of the map everybody sees.
 type seatsLeft struct {

@@ -219,7 +219,7 @@ func TestAShopperComesFromTheLineToASeat(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{})
 	n := h.fated("demo")
-	h.waits(nil, n)
+	h.waits(map[string]any{"proof": 5000}, n)
 	p := browsertest.Open(t, n.url+"/queue/"+h.event)
 	p.Until("it can be joined", `!document.getElementById('join').hidden`)
 	browsertest.Eval[int](p, `document.getElementById('join').click(); return 0;`)

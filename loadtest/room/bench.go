@@ -82,7 +82,8 @@ func (b *bench) run(ctx context.Context) (err error) {
 	if b.crowd, err = newCrowd(b.house.SessionKey(), b.o); err != nil {
 		return err
 	}
-	if b.node, err = b.house.StartWhole(ctx, "node", b.dir, b.server, "SEATCAST_SESSION_CLAIMS=user=sub,roles=roles"); err != nil {
+	if b.node, err = b.house.StartWhole(ctx, "node", b.dir, b.server, "SEATCAST_SESSION_CLAIMS=user=sub,roles=roles",
+		"SEATCAST_QUEUE_PER_ADDRESS=-1"); err != nil {
 		return err
 	}
 	defer func() {

@@ -4,6 +4,7 @@
 import { Api, Problem } from './api.js';
 import { Clock } from './clock.js';
 import { $ } from './dom.js';
+import { prove } from './gate.js';
 import { Keep, range, shardOf } from './line.js';
 import { Session } from './session.js';
 import { count, number, sentence, when } from './words.js';
@@ -84,10 +85,77 @@ function expiring() {
   return true;
 }
 
-const bring = () => api.call('POST', base, { body: keep.place?.place ? { place: keep.place.place } : {} });
+const code = /** @type {HTMLInputElement} */ ($('code'));
+
+/** brought is what a join brings: the place that is kept, which may be another account's, a code, or a proof. */
+async function brought(afresh) {
+  const place = keep.place?.place;
+  const typed = code.value.trim();
+  const shown = !typed && (afresh || frame?.asks === 'proof' && !place) ? await proof() : {};
+  return { ...(place && { place }), ...(typed && { code: typed }), ...shown };
+}
+
+/** proof has the browser do the work, or waits, and shows how far it is. */
+async function proof() {
+  const box = $('proof');
+  const instead = $('proof-wait');
+  const rather = new Promise((done) => { instead.onclick = () => done(); });
+  const quarters = ['begun', 'a quarter done', 'half done', 'nearly done', 'done'];
+  try {
+    return await prove(api, base, (kind, part) => {
+      box.hidden = false;
+      instead.hidden = kind === 'wait';
+      const now = quarters[Math.min(4, Math.floor(part * 4))];
+      const text = kind === 'wait' ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`;
+      if ($('proof-text').textContent !== text) $('proof-text').textContent = text; // it is read out
+      /** @type {HTMLProgressElement} */ ($('proof-bar')).value = 100 * part;
+    }, rather);
+  } finally {
+    box.hidden = true;
+  }
+}
+
+/** wrong says why a code will not do; nothing when it is empty. */
+function wrong(text) {
+  $('code-error').textContent = text;
+  if (text) {
+    code.setAttribute('aria-invalid', 'true');
+    $('code-field').hidden = false;
+    code.focus();
+  } else {
+    code.removeAttribute('aria-invalid');
+  }
+}
+
+const unproved = ['proof_required', 'bad_proof', 'proof_expired', 'proof_used'];
+
+const post = async (afresh) => api.call('POST', base, { body: await brought(afresh) });
+
+/** bring joins, and once more with a new proof when that is what was missing. */
+async function bring() {
+  try {
+    return await post(false);
+  } catch (p) {
+    if (!unproved.includes(p.code)) throw p;
+    return post(true);
+  }
+}
+
+/** brings is bring of who may have typed a code: what is wrong with it is said at its field. */
+async function brings() {
+  wrong('');
+  try {
+    return await bring();
+  } catch (p) {
+    if (!['code_required', 'bad_code', 'code_used'].includes(p.code)) throw p;
+    wrong(sentence(p));
+    return null;
+  }
+}
 
 const join = once(async () => {
-  let got = await bring();
+  let got = await brings();
+  if (!got) return;
   if (keep.is(got.ticket)) { // another account's place was shown
     shown = Infinity;
     if (keep.place) got = await bring();
@@ -213,6 +281,8 @@ function draw() {
   $('left-out').hidden = !leftOut;
   $('left').textContent = over ? '' : `${count(frame.seatsLeft, 'seat')} left, ${number(frame.waiting)} waiting`;
   $('join').hidden = Boolean(mine) || over;
+  $('code-field').hidden = Boolean(mine) || over || !frame.asks && !code.hasAttribute('aria-invalid');
+  $('code-label').textContent = frame.asks === 'proof' ? 'Your code, if you have one' : 'Your code';
   $('leave').hidden = !mine || inside || over;
   $('sound-label').hidden = !mine || inside || over;
 }
@@ -269,6 +339,7 @@ const look = once(async () => hear(await api.get(base)));
 
 async function main() {
   $('join').onclick = join;
+  code.onkeydown = (e) => { if (e.key === 'Enter') join(); };
   $('leave').onclick = leave;
   $('sound').onchange = listen;
   document.addEventListener('visibilitychange', async () => { // a phone that was asleep

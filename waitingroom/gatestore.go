@@ -1,0 +1,102 @@
+package waitingroom
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"seatcast/internal/pg"
+	"seatcast/waitingroom/draw"
+)
+
+// useCodes writes down which codes were used. Of two who used one the first counts.
+func (s *Store) useCodes(ctx context.Context, event string, all []usedCode) error {
+	codes, tickets := make([]int32, len(all)), make([][]byte, len(all))
+	for n := range all {
+		codes[n], tickets[n] = int32(all[n].code), all[n].ticket[:]
+	}
+	_, err := s.pool.Exec(ctx, `INSERT INTO room_codes (event_id, code, ticket)
+		SELECT $1, * FROM unnest($2::int[], $3::bytea[]) ON CONFLICT DO NOTHING`, event, codes, tickets)
+	return pg.Said("codes of "+event, err)
+}
+
+// codes returns which codes of an event were used.
+func (s *Store) codes(ctx context.Context, event string) ([]usedCode, error) {
+	rows, err := s.pool.Query(ctx, `SELECT code, ticket FROM room_codes WHERE event_id = $1`, event)
+	if err != nil {
+		return nil, pg.Said("codes of "+event, err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (u usedCode, err error) {
+		var ticket []byte
+		if err = row.Scan(&u.code, &ticket); err == nil {
+			u.ticket = draw.ID(ticket)
+		}
+		return u, err
+	})
+	return all, pg.Said("codes of "+event, err)
+}
+
+// Suspect is an account that waits and is not let in.
+type Suspect struct {
+	User    string    `json:"user"`
+	Because string    `json:"because"` // operator or limits
+	At      time.Time `json:"at"`
+
+	ticket draw.ID
+}
+
+// suspect notes that an account is suspected, and says whether it is: one that is
+// trusted only an operator suspects again.
+func (s *Store) suspect(ctx context.Context, event, user string, id draw.ID, because string) (is bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, `INSERT INTO room_suspects (event_id, user_id, ticket, because) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (event_id, user_id) DO UPDATE SET trusted = room_suspects.trusted AND $4 <> 'operator' RETURNING NOT trusted`,
+		event, user, id[:], because).Scan(&is)
+	return is, pg.Said("suspects of "+event, err)
+}
+
+// trust notes that an account is not suspected.
+func (s *Store) trust(ctx context.Context, event, user string, id draw.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	_, err := s.pool.Exec(ctx, `INSERT INTO room_suspects (event_id, user_id, ticket, because, trusted) VALUES ($1, $2, $3, 'operator', true)
+		ON CONFLICT (event_id, user_id) DO UPDATE SET trusted = true`, event, user, id[:])
+	return pg.Said("suspects of "+event, err)
+}
+
+// suspects returns the accounts that are suspected, the latest first.
+func (s *Store) suspects(ctx context.Context, event string) ([]Suspect, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	rows, err := s.pool.Query(ctx, `SELECT user_id, because, at, ticket FROM room_suspects WHERE event_id = $1 AND NOT trusted ORDER BY at DESC, user_id`, event)
+	if err != nil {
+		return nil, pg.Said("suspects of "+event, err)
+	}
+	all, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (one Suspect, err error) {
+		var ticket []byte
+		if err = row.Scan(&one.User, &one.Because, &one.At, &ticket); err == nil {
+			one.ticket = draw.ID(ticket)
+		}
+		return one, err
+	})
+	return all, pg.Said("suspects of "+event, err)
+}
+
+// countSuspects counts them, by event.
+func (s *Store) countSuspects(ctx context.Context) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	rows, err := s.pool.Query(ctx, `SELECT event_id, count(*) FROM room_suspects WHERE NOT trusted GROUP BY event_id`)
+	if err != nil {
+		return nil, pg.Said("suspects", err)
+	}
+	var (
+		event string
+		n     int64
+		all   = map[string]int64{}
+	)
+	_, err = pgx.ForEachRow(rows, []any{&event, &n}, func() error { all[event] = n; return nil })
+	return all, pg.Said("suspects", err)
+}
