@@ -258,7 +258,7 @@ func (s *Sessions) Mint(user string, ttl time.Duration, roles ...string) (string
 		return "", fmt.Errorf("web: mint: a user is 1 to %d bytes", userLimit)
 	}
 	if len(roles) > 0 && s.claims.Roles == "" {
-		return "", fmt.Errorf("web: mint: the claim map %q names no claim for roles: write user=%s,roles=<name of the claim>", s.o.Claims, s.claims.User)
+		return "", fmt.Errorf("web: mint: the claim map %q names no claim for roles: write user=%s,roles=<name of the claim> in SEATCAST_SESSION_CLAIMS or --claims", s.o.Claims, s.claims.User)
 	}
 	now := s.o.Now()
 	claims := jwt.MapClaims{s.claims.User: user, "iat": now.Unix(), "exp": now.Add(ttl).Unix(), "jti": rand.Text()}

@@ -135,7 +135,7 @@ type eventCreateCmd struct {
 	Starts   string        `required:"" placeholder:"2027-06-01T20:00" help:"When it starts: wall clock of the venue, or RFC 3339."`
 	Opens    string        `required:"" placeholder:"2027-03-01T10:00" help:"When the sale opens, written likewise."`
 	Prices   string        `required:"" placeholder:"'Stalls A=8500,…'" help:"Price of every category of the chart, in minor units (cents; of JPY yen)."`
-	Fees     string        `placeholder:"'Service=5%%,…'" help:"What is asked beside the prices: Service=5%% of the price of each ticket, Facility=250 for each ticket, Order=150/order for the order; in minor units (default: nothing)."`
+	Fees     string        `placeholder:"'Service=5%,…'" help:"What is asked beside the prices: Service=5% of the price of each ticket, Facility=250 for each ticket, Order=150/order for the order; in minor units (default: nothing)."`
 	Currency string        `required:"" placeholder:"EUR" help:"ISO 4217 currency."`
 	Mode     string        `default:"ordinary" enum:"hot,ordinary" help:"hot: the map is pushed; ordinary: it is polled."`
 	GuardMap bool          `help:"Show the map only to who has a session or a ticket (default: to everybody)."`

@@ -17,7 +17,7 @@ import (
 )
 
 // call runs the program in this process and returns what it wrote.
-func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
+func call(t testing.TB, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	var out, complaints bytes.Buffer
 	err = run(t.Context(), args, &out, &complaints)
@@ -25,7 +25,7 @@ func call(t *testing.T, args ...string) (stdout, stderr string, err error) {
 }
 
 // must is a call that succeeds; it returns what was written, trimmed.
-func must(t *testing.T, args ...string) string {
+func must(t testing.TB, args ...string) string {
 	t.Helper()
 	out, _, err := call(t, args...)
 	if err != nil {

@@ -67,8 +67,12 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := d.putOnSale(ctx, cfg); err != nil {
+	cancelled, err := d.putOnSale(ctx, cfg)
+	if err != nil {
 		return err
+	}
+	if cancelled {
+		say(s.out, "the event %s is cancelled: choose another with --event, or begin anew with --data DIR\n", d.Event)
 	}
 	return d.serve(ctx, cfg, ln, stack, s, log)
 }
@@ -152,30 +156,36 @@ var demoVenues = []demoVenue{
 }
 
 // putOnSale migrates, imports the venues that are not there yet, opens the one
-// that was asked for and closes the others. A second start finds the sale as it was left.
-func (d demoCmd) putOnSale(ctx context.Context, cfg Config) error {
+// that was asked for, unless an operator has cancelled it, and closes the others. A
+// second start finds the sale as it was left.
+func (d demoCmd) putOnSale(ctx context.Context, cfg Config) (cancelled bool, err error) {
 	if err := migrations.Up(ctx, cfg.Postgres); err != nil {
-		return err
+		return false, err
 	}
 	pool, err := openPool(ctx, cfg.Postgres)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer pool.Close()
 	shop := catalog.New(pool)
 	for _, v := range demoVenues {
 		if err := v.ensure(ctx, shop); err != nil {
-			return fmt.Errorf("demo venue %s: %w", v.id, err)
+			return false, fmt.Errorf("demo venue %s: %w", v.id, err)
 		}
 		state := catalog.Closed
 		if v.id == d.Event {
 			state = catalog.Open
 		}
-		if err := shop.SetState(ctx, v.id, state); err != nil {
-			return err
+		switch err := shop.SetState(ctx, v.id, state); {
+		case errors.Is(err, catalog.ErrCancelled) && v.id == d.Event && d.Crowd > 0:
+			return false, fmt.Errorf("--event %s is cancelled, so that a crowd finds nothing to buy: choose another, or begin anew with --data DIR", v.id)
+		case errors.Is(err, catalog.ErrCancelled):
+			cancelled = cancelled || v.id == d.Event
+		case err != nil:
+			return false, err
 		}
 	}
-	return nil
+	return cancelled, nil
 }
 
 func (v demoVenue) ensure(ctx context.Context, shop *catalog.Store) error {
@@ -232,7 +242,7 @@ func (d demoCmd) serve(ctx context.Context, cfg Config, ln net.Listener, stack *
 			return nil
 		case addr := <-up:
 			base := "http://" + browsable(addr)
-			d.welcome(s, base)
+			d.welcome(s, base, stack)
 			if d.Crowd == 0 {
 				return nil
 			}
@@ -259,7 +269,7 @@ func browsable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
-func (d demoCmd) welcome(s *streams, base string) {
+func (d demoCmd) welcome(s *streams, base string, stack *devstack.Stack) {
 	say(s.out, `ready: %[1]s
 
 Try:
@@ -267,9 +277,11 @@ Try:
   curl -N %[1]s/v1/events/%[2]s/live      the live map as it is streamed
   curl %[1]s/v1/events/%[2]s              the event
   pay with card 4242424242424242 (approved) or 4000000000000002 (declined)
-  seatcast token --claims %[3]s --key "$(cat '%[4]s')" --user me --role operator
+  %[5]s token --claims %[3]s --key "$(cat '%[4]s')" --user me --role operator
                                           a token for /v1/admin: send it as Authorization: Bearer <token>
-`, base, d.Event, demoClaims, filepath.Join(d.Data, sessionKeyFile))
+  %[5]s check --postgres '%[6]s' --redis '%[7]s'
+                                          do the books add up?
+`, base, d.Event, demoClaims, filepath.Join(d.Data, sessionKeyFile), os.Args[0], stack.PostgresURL, stack.RedisURL)
 	if d.Crowd == 0 {
 		say(s.out, "  start with --crowd 200 to see it sell\n")
 	}

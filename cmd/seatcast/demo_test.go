@@ -45,6 +45,17 @@ func (d demo) shopper(user string) shopper {
 	return s
 }
 
+// operator signs in as the demo says that its owner can.
+func (d demo) operator(dir string) shopper {
+	d.t.Helper()
+	key, err := os.ReadFile(filepath.Join(dir, sessionKeyFile))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	token := must(d.t, "token", "--claims", demoClaims, "--key", string(key), "--user", "me", "--role", "operator")
+	return shopper{d.t, d.url, strings.TrimSpace(token)}
+}
+
 func (d demo) get(path string, out any) {
 	d.t.Helper()
 	a := shopper{d.t, d.url, ""}.do(http.MethodGet, path, "", nil).want(d.t, http.StatusOK, "")
@@ -181,12 +192,7 @@ func TestADemoResumesItsSaleAfterAnyEnd(t *testing.T) {
 		}
 	}
 	t.Run("WhoHasItsKeyIsAnOperatorAndNobodyWhoSignsIn", func(t *testing.T) {
-		key, err := os.ReadFile(filepath.Join(dir, sessionKeyFile))
-		if err != nil {
-			t.Fatal(err)
-		}
-		token := must(t, "token", "--claims", demoClaims, "--key", string(key), "--user", "me", "--role", "operator")
-		shopper{t, d.url, strings.TrimSpace(token)}.do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusOK, "")
+		d.operator(dir).do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusOK, "")
 		ann.do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusForbidden, "not_operator")
 	})
 	t.Run("AnotherOnTheSameDataIsRefused", func(t *testing.T) {
@@ -230,6 +236,17 @@ func TestADemoResumesItsSaleAfterAnyEnd(t *testing.T) {
 	noneLeft(t, dir)
 	if said := d.stderr.String(); said != "" {
 		t.Errorf("an ordinary evening was logged: %s", said)
+	}
+
+	d = startDemo(t, dir, "--event", "theatre")
+	d.operator(dir).do(http.MethodPost, "/v1/admin/events/theatre/cancel", "", map[string]any{"reason": "the tenor is ill", "refund": false}).want(t, http.StatusOK, "")
+	d.interrupt()
+	c := startCommand(t, "demo", "--addr", "127.0.0.1:0", "--data", dir, "--event", "theatre")
+	c.says(30*time.Second, "the event theatre is cancelled: ")
+	wantSame(demo{c, c.says(90*time.Second, "ready: ")})
+	c.interrupt()
+	if said := refused(t, "demo", "--addr", "127.0.0.1:0", "--data", dir, "--event", "theatre", "--crowd", "40"); !strings.Contains(said, "begin anew with --data DIR") {
+		t.Errorf("it said %s", said)
 	}
 }
 

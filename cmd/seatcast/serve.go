@@ -88,7 +88,7 @@ func serve(ctx context.Context, cfg Config, log *slog.Logger, s seams) (err erro
 	ln := s.ln
 	if ln == nil {
 		if ln, err = net.Listen("tcp", cfg.Addr); err != nil {
-			return fmt.Errorf("listen: %w", err)
+			return fmt.Errorf("%sADDR: %w", envPrefix, err)
 		}
 	}
 	defer func() { _ = ln.Close() }() // closed already when the server ran

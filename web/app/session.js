@@ -10,6 +10,7 @@ const TIMEOUT = 15000;
 /** Session keeps this tab's session token. */
 export class Session {
   #asking = null;
+  #refused = false; // the last token
 
   /** token is a session token, signing in first when there is none. */
   async token() {
@@ -24,6 +25,7 @@ export class Session {
   /** forget drops a token the server refused. */
   forget() {
     sessionStorage.removeItem(TOKEN);
+    this.#refused = true;
   }
 
   #signIn() {
@@ -51,6 +53,8 @@ export class Session {
   #ask() {
     const dialog = /** @type {HTMLDialogElement} */ ($('signin'));
     const field = /** @type {HTMLInputElement} */ ($('signin-token'));
+    $('signin-refused').hidden = !this.#refused;
+    this.#refused = false;
     return new Promise((resolve, reject) => {
       dialog.addEventListener('close', () => {
         const token = dialog.returnValue === 'ok' ? field.value.trim() : '';
