@@ -100,6 +100,7 @@ func (e *Event) sale(c *chart) *seatmap.Sale {
 		Guarded:   e.Guarded,
 		Orphans:   e.Orphans,
 		Open:      e.OnSale,
+		Closed:    e.State == Closed,
 		Cancelled: e.State == Cancelled,
 		NoHolds:   e.NoHolds,
 		Opens:     e.Opens,

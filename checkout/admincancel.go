@@ -60,10 +60,13 @@ func (d *Desk) patchCancel(c echo.Context) error {
 	if err := web.Bind(c, &body); err != nil {
 		return err
 	}
-	if body.PerMinute == nil || !pace(*body.PerMinute) {
+	switch {
+	case body.PerMinute == nil && !body.Refund:
+		return web.Bad("bad_request", "say what changes: perMinute, or refund: true")
+	case body.PerMinute != nil && !pace(*body.PerMinute):
 		return badPace()
 	}
-	r, err := d.PaceCancellation(c.Request().Context(), sale.Event, *body.PerMinute, body.Refund)
+	r, err := d.PaceCancellation(c.Request().Context(), sale.Event, body.PerMinute, body.Refund)
 	return d.cancelAnswer(c, r, err)
 }
 

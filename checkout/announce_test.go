@@ -29,6 +29,8 @@ type news struct {
 		Areas                                 []seatmap.QuotedArea
 		Total                                 seatmap.Money
 		Tickets                               []checkout.Ticket
+		Refunded                              *seatmap.Money
+		Refund                                json.RawMessage // of a booking; or whether a cancelled event is refunded
 	}
 }
 
@@ -222,9 +224,10 @@ func TestTheExamplesOfTheDocumentationAreWhatIsSent(t *testing.T) {
 	}
 	h := setup(t)
 	h.listen()
-	ann, bob := h.hold("ann", []int{3}, 1), h.hold("bob", []int{3}, 0)
-	h.pay(ann, "ann", sandbox.CardApprove)
-	h.pay(bob, "bob", sandbox.CardApprove)
+	h.run(h.desk.Run)
+	ann, tickets := h.sells("ann", sandbox.CardApprove, []int{3}, 1)
+	h.pay(h.hold("bob", []int{3}, 0), "bob", sandbox.CardApprove)
+	h.refundBecomes(h.refund(ann, back(checkout.SeatsOnSale, tickets[1].ID)).ID, checkout.RefundSucceeded)
 	h.nearlySoldOut(3)
 	sent := map[string]map[string]bool{}
 	rows, err := h.pool.Query(t.Context(), `SELECT type, body FROM webhook_messages`)
@@ -238,7 +241,7 @@ func TestTheExamplesOfTheDocumentationAreWhatIsSent(t *testing.T) {
 		sent[kind] = members(body, "", map[string]bool{})
 	}
 	must(t, rows.Err())
-	for _, kind := range []string{"booking.sold", "booking.lost", "event.sold_out"} {
+	for _, kind := range []string{"booking.sold", "booking.lost", "booking.refunded", "event.sold_out"} {
 		if !maps.Equal(sent[kind], documented[kind]) {
 			t.Errorf("of %s\n%v is sent, and\n%v documented", kind, slices.Sorted(maps.Keys(sent[kind])), slices.Sorted(maps.Keys(documented[kind])))
 		}

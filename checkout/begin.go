@@ -77,16 +77,13 @@ func repeatOf(ctx context.Context, q querier, booking, key, hash string) (*attem
 }
 
 func toPaying(ctx context.Context, tx pgx.Tx, b *booking, deadline time.Time) error {
-	switch b.State {
-	case BookingPaying:
-	case BookingHeld:
+	if err := b.over(); err != nil {
+		return err
+	}
+	if b.State == BookingHeld {
 		if err := moveBooking(ctx, tx, b.ID, BookingPaying); err != nil {
 			return err
 		}
-	case BookingExpired, BookingReleased:
-		return seatmap.ErrHoldExpired
-	default:
-		return ErrFinal
 	}
 	var open int
 	err := tx.QueryRow(ctx, `SELECT count(*) FROM attempts WHERE booking_id = $1 AND state IN ('created', 'authorized')`, b.ID).Scan(&open)

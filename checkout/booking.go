@@ -47,7 +47,11 @@ func (d *Desk) basket(ctx context.Context, sale *seatmap.Sale, token, user strin
 	if err != nil {
 		return nil, err
 	}
-	return &Answer{Booking: shown, Lost: ticketIDs(shown.Quote, basket.Lost)}, nil
+	a := &Answer{Booking: shown, Lost: ticketIDs(shown.Quote, basket.Lost)}
+	if sale.Cancelled && basket.State == seatmap.BasketHeld {
+		a.State, a.Reason, a.ExpiresAt, a.Cap = string(BookingExpired), ReasonCancelled, nil, nil
+	}
+	return a, nil
 }
 
 // asHeld is what only the basket knows of a row: the hold of a booking that is
@@ -59,7 +63,7 @@ func (d *Desk) asHeld(ctx context.Context, b *booking) {
 	if basket, err := d.holds.Basket(ctx, b.Event, b.Token); err == nil {
 		b.Deadline, b.LostSeats = later(b.Deadline, basket.Until), basket.Lost
 	}
-	if !b.Deadline.After(b.Now) { // judged when it is read; the reconciler only tidies
+	if !b.Deadline.After(b.Now) || b.Reason == ReasonCancelled { // judged when it is read; the reconciler only tidies
 		b.State = BookingExpired
 	}
 }
@@ -182,7 +186,7 @@ func (d *Desk) Confirm(ctx context.Context, id, user string) (*Answer, error) {
 		}
 		return nil, b.lost()
 	case BookingExpired, BookingReleased:
-		return nil, seatmap.ErrHoldExpired
+		return nil, ErrUncharged
 	}
 	return a, nil
 }

@@ -3,6 +3,7 @@ package checkout_test
 import (
 	"context"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -65,7 +66,7 @@ func TestABookingGivenBackWhileItsPaymentBeginsIsNotCharged(t *testing.T) {
 			t.Errorf("cancel: %+v", r)
 		}
 	}
-	if r := h.pay(id, "ada", sandbox.CardApprove); r.Code != "hold_expired" {
+	if r := h.pay(id, "ada", sandbox.CardApprove); r.Code != "hold_expired" || !strings.Contains(r.Detail, "nothing is charged") {
 		t.Errorf("payment: %+v", r)
 	}
 	if got := h.ledger(); got["voided"] != 1 || len(got) != 1 {

@@ -59,7 +59,8 @@ type CancelMoney struct {
 	Currency string `json:"currency"`
 	Refunded int64  `json:"refunded"`
 	Pending  int64  `json:"pending"`
-	Left     int64  `json:"left"` // with what failed
+	Failed   int64  `json:"failed"`
+	Left     int64  `json:"left"`
 }
 
 // CancelEvent cancels an event and begins what follows. ErrCancelled when it was
@@ -103,13 +104,13 @@ func (s *Store) cancelEvent(ctx context.Context, event string, c Cancellation) e
 	return pg.Said("cancel "+event, err)
 }
 
-// PaceCancellation changes how fast a cancelled event is refunded, and may begin
-// to. ErrNotCancelled.
-func (d *Desk) PaceCancellation(ctx context.Context, event string, perMinute int, refund bool) (CancelReport, error) {
+// PaceCancellation changes how fast a cancelled event is refunded (nil: it stays
+// so), and may begin to. ErrNotCancelled.
+func (d *Desk) PaceCancellation(ctx context.Context, event string, perMinute *int, refund bool) (CancelReport, error) {
 	err := func() error {
 		ctx, cancel := patient(ctx)
 		defer cancel()
-		tag, err := d.store.pool.Exec(ctx, `UPDATE cancellations SET per_minute = $2, refund = refund OR $3,
+		tag, err := d.store.pool.Exec(ctx, `UPDATE cancellations SET per_minute = coalesce($2, per_minute), refund = refund OR $3,
 			paced_at = least(paced_at, clock_timestamp()) WHERE event_id = $1`, event, perMinute, refund)
 		if err == nil && tag.RowsAffected() == 0 {
 			err = ErrNotCancelled
@@ -180,7 +181,8 @@ func (s *Store) closeRest(ctx context.Context, event string) (closed bool, err e
 	}
 	_, err = s.pool.Exec(ctx, `
 		WITH open AS MATERIALIZED (SELECT id FROM bookings WHERE event_id = $1 AND state IN ('held', 'paying') AND cap_at > now() ORDER BY id FOR UPDATE)
-		UPDATE bookings b SET deadline = least(deadline, now()), cap_at = now(), updated_at = now() FROM open WHERE b.id = open.id`, event)
+		UPDATE bookings b SET deadline = least(deadline, now()), cap_at = now(), reason = $2, updated_at = now() FROM open WHERE b.id = open.id`,
+		event, ReasonCancelled)
 	return closed, pg.Said("end the bookings of "+event, err)
 }
 
@@ -279,7 +281,7 @@ func (s *Store) CancelReport(ctx context.Context, event string) (r CancelReport,
 			FROM tickets t JOIN bookings b ON b.id = t.booking_id AND b.state IN ('sold', 'refunded') LEFT JOIN refunds r ON r.id = t.refund_id
 			WHERE t.event_id = $1
 		), s AS (
-			SELECT bool_and(given) AS given, bool_or(pending) AS pending,
+			SELECT booking_id, bool_and(given) AS given, bool_or(pending) AS pending,
 				bool_or(over) OR EXISTS (SELECT FROM refunds r WHERE r.booking_id = t.booking_id AND r.cancels AND r.state = 'failed') AS failed
 			FROM t GROUP BY booking_id
 		)
@@ -287,10 +289,11 @@ func (s *Store) CancelReport(ctx context.Context, event string) (r CancelReport,
 			(SELECT count(*) FROM s), (SELECT count(*) FROM s WHERE given), (SELECT count(*) FROM s WHERE pending),
 			(SELECT count(*) FROM s WHERE NOT given AND NOT pending AND failed), (SELECT count(*) FROM s WHERE NOT given AND NOT pending AND NOT failed),
 			(SELECT coalesce(sum(price), 0)::bigint FROM t WHERE given), (SELECT coalesce(sum(price), 0)::bigint FROM t WHERE pending),
-			(SELECT coalesce(sum(price), 0)::bigint FROM t WHERE NOT given AND NOT pending)
+			(SELECT coalesce(sum(price), 0)::bigint FROM t JOIN s USING (booking_id) WHERE NOT t.given AND NOT t.pending AND s.failed),
+			(SELECT coalesce(sum(price), 0)::bigint FROM t JOIN s USING (booking_id) WHERE NOT t.given AND NOT t.pending AND NOT s.failed)
 		FROM cancellations c WHERE event_id = $1`, event).
 		Scan(&r.Reason, &r.By, &r.At, &r.Refund, &r.PerMinute, &r.Money.Currency, &r.Bookings, &r.Refunded, &r.Pending, &r.Failed, &r.Left,
-			&r.Money.Refunded, &r.Money.Pending, &r.Money.Left)
+			&r.Money.Refunded, &r.Money.Pending, &r.Money.Failed, &r.Money.Left)
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = ErrNotCancelled
 	}

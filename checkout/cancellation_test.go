@@ -80,7 +80,7 @@ func TestACancelledEventSellsNothingAndRefundsEverything(t *testing.T) {
 		t.Fatalf("%d %+v", status, r)
 	}
 	r = h.ends()
-	if r.Refunded != 3 || r.Failed != 1 || r.Left != 0 || r.Money != (checkout.CancelMoney{Currency: "EUR", Refunded: 6000, Left: 1000}) {
+	if r.Refunded != 3 || r.Failed != 1 || r.Left != 0 || r.Money != (checkout.CancelMoney{Currency: "EUR", Refunded: 6000, Failed: 1000}) {
 		t.Errorf("%+v", r)
 	}
 	for _, id := range []string{whole, part, floor} {
@@ -143,7 +143,7 @@ func TestMoneyThatCameBackKeepsNoCancellationFromItsEnd(t *testing.T) {
 	h.hears(ask[string](h, `UPDATE sandbox_payments SET refunded = 0 RETURNING id`), "back")
 	h.refundBecomes(first.ID, checkout.RefundFailed)
 	h.cancellation(http.MethodPost, map[string]any{"reason": "the tenor is ill", "refund": true})
-	if r := h.ends(); r.Failed != 1 || r.Left != 0 || r.Money != (checkout.CancelMoney{Currency: "EUR", Left: 1000}) {
+	if r := h.ends(); r.Failed != 1 || r.Left != 0 || r.Money != (checkout.CancelMoney{Currency: "EUR", Failed: 1000}) {
 		t.Errorf("%+v", r)
 	}
 }
@@ -254,10 +254,36 @@ func TestACancellationThatRefundsNothingMayBeginTo(t *testing.T) {
 	if r := h.progress(); r.State != "kept" || r.Left != 1 {
 		t.Errorf("%+v", r)
 	}
-	h.cancellation(http.MethodPatch, map[string]any{"perMinute": 600, "refund": true})
+	for _, body := range []map[string]any{{}, {"refund": false}, {"refund": true, "perMinute": -1}} {
+		if status, code, _ := h.cancellation(http.MethodPatch, body); status != http.StatusBadRequest || code != "bad_request" {
+			t.Errorf("%v: %d %s", body, status, code)
+		}
+	}
+	h.cancellation(http.MethodPatch, map[string]any{"perMinute": 1200})
+	if status, _, r := h.cancellation(http.MethodPatch, map[string]any{"refund": true}); status != http.StatusOK || !r.Refund || r.PerMinute != 1200 {
+		t.Errorf("%d %+v", status, r)
+	}
 	h.becomes(id, "refunded")
 	h.ends()
 	h.sound()
+}
+
+func TestWhatIsHeldOfACancelledEventReadsAsOver(t *testing.T) {
+	h := setup(t)
+	basket, row := h.hold("ada", []int{1}, 0), h.hold("bob", []int{2}, 0)
+	if r := h.pay(row, "bob", sandbox.CardDecline); r.State != "held" {
+		t.Fatalf("%+v", r)
+	}
+	h.cancellation(http.MethodPost, map[string]any{"reason": "rain", "refund": true})
+	h.sale.Cancelled = true
+	for id, user := range map[string]string{basket: "ada", row: "bob"} {
+		if a := read[checkout.Answer](h, "/bookings/"+id, user); a.State != "expired" || a.Reason != checkout.ReasonCancelled || a.ExpiresAt != nil || a.Cap != nil {
+			t.Errorf("%s has %+v", user, a)
+		}
+		if r := h.call(http.MethodPut, "/bookings/"+id+"/confirm", user, nil); r.Code != "hold_expired" || !strings.Contains(r.Detail, "nothing is charged") {
+			t.Errorf("%s is told %+v", user, r)
+		}
+	}
 }
 
 // The mirror has read how many places are left, and the event is cancelled before

@@ -168,14 +168,15 @@ func (e *LostError) Error() string { return "checkout: booking lost: " + e.Reaso
 // Outcomes a caller can act on.
 var (
 	ErrNoBooking      = errors.New("checkout: no such booking")
-	ErrFinal          = errors.New("checkout: booking is over")                              // sold, lost, refunded: nothing more is paid or given back
-	ErrInProgress     = errors.New("checkout: a payment is under way")                       // and could not be stopped
-	ErrReused         = errors.New("checkout: idempotency key used for another request")     // nothing changed
-	ErrSwapped        = errors.New("checkout: seats swapped while the payment began")        // nothing is charged
-	ErrNoProvider     = errors.New("checkout: no such payment provider")                     //
-	ErrBadSignature   = errors.New("checkout: webhook signature does not match")             // or is too old
-	ErrUnknownPayment = errors.New("checkout: payment of no attempt of ours")                // nothing changed
-	ErrProvider       = errors.New("checkout: payment provider does not answer as it ought") // the outcome is unknown
+	ErrUncharged      = fmt.Errorf("checkout: nothing is charged: %w", seatmap.ErrHoldExpired) // a booking whose hold has ended, and every payment of it with it
+	ErrFinal          = errors.New("checkout: booking is over")                                // sold, lost, refunded: nothing more is paid or given back
+	ErrInProgress     = errors.New("checkout: a payment is under way")                         // and could not be stopped
+	ErrReused         = errors.New("checkout: idempotency key used for another request")       // nothing changed
+	ErrSwapped        = errors.New("checkout: seats swapped while the payment began")          // nothing is charged
+	ErrNoProvider     = errors.New("checkout: no such payment provider")                       //
+	ErrBadSignature   = errors.New("checkout: webhook signature does not match")               // or is too old
+	ErrUnknownPayment = errors.New("checkout: payment of no attempt of ours")                  // nothing changed
+	ErrProvider       = errors.New("checkout: payment provider does not answer as it ought")   // the outcome is unknown
 )
 
 // Holds is what checkout needs of whoever holds seats. A failure to reach its
@@ -218,7 +219,7 @@ type Line interface {
 // Answer is a booking as the API shows it.
 type Answer struct {
 	seatmap.Booking
-	Reason   string          `json:"reason,omitempty"` // why it was lost
+	Reason   string          `json:"reason,omitempty"` // why it was lost, or that it ended with its event
 	Lost     []string        `json:"lost,omitempty"`   // tickets of the chart that are gone
 	Tickets  []Ticket        `json:"tickets,omitempty"`
 	Attempts []AttemptAnswer `json:"attempts,omitempty"` // oldest first

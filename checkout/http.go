@@ -217,7 +217,9 @@ var problems = []struct {
 	{seatmap.ErrNoBasket, &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking", Detail: "there is no such booking; one that was never paid is forgotten ten minutes after its hold"}},
 	{seatmap.ErrNoEvent, &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking", Detail: "there is no such booking"}},
 	{seatmap.ErrNotYours, &web.Problem{Status: http.StatusForbidden, Code: "not_your_booking", Detail: "the booking belongs to another account"}},
-	{seatmap.ErrSold, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}}, // before ErrHoldExpired, which it also is
+	// These two before ErrHoldExpired, which they also are.
+	{seatmap.ErrSold, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "this booking is sold: its tickets are in GET /v1/bookings/{booking}"}},
+	{ErrUncharged, &web.Problem{Status: http.StatusConflict, Code: "hold_expired", Detail: "nothing is charged: the hold has ended or was given back, and any payment of it with it; money that was taken all the same goes back. Begin a new booking"}},
 	{seatmap.ErrHoldExpired, &web.Problem{Status: http.StatusConflict, Code: "hold_expired", Detail: "the hold has ended or was given back; begin a new booking"}},
 	{ErrFinal, &web.Problem{Status: http.StatusConflict, Code: "booking_final", Detail: "the booking is over; GET it to see how"}},
 	{ErrCancelled, &web.Problem{Status: http.StatusConflict, Code: "event_cancelled", Detail: "the event is cancelled, and from there no way leads back"}},

@@ -35,7 +35,7 @@ type Order struct {
 	State     BookingState `json:"state"`
 	BookedAt  time.Time    `json:"bookedAt"`            // when it got its row
 	ExpiresAt *time.Time   `json:"expiresAt,omitempty"` // of one that is not over
-	Reason    string       `json:"reason,omitempty"`    // why it was lost
+	Reason    string       `json:"reason,omitempty"`    // why it was lost, or that it ended with its event
 	Event     OrderEvent   `json:"event"`
 	seatmap.Quote
 	Tickets []Ticket `json:"tickets,omitempty"`

@@ -21,7 +21,7 @@ const finishWithin = 15 * time.Second
 // hear of it. What it answers goes the way of every webhook. A key that made
 // an attempt before answers that one.
 //
-// ErrNoBooking, seatmap.ErrNotYours, seatmap.ErrHoldExpired, ErrFinal,
+// ErrNoBooking, seatmap.ErrNotYours, seatmap.ErrHoldExpired, seatmap.ErrSold, ErrFinal,
 // ErrInProgress, ErrReused, ErrSwapped, ErrCancelled, *LostError, and seatmap.ErrUnavailable, after which
 // nothing has begun and the hold stays.
 func (d *Desk) Pay(ctx context.Context, r PayRequest) (*Receipt, error) {
@@ -106,7 +106,7 @@ func (d *Desk) seal(ctx context.Context, a *attempt) error {
 		if err := d.cancel(ctx, b); err != nil {
 			return err
 		}
-		return seatmap.ErrHoldExpired
+		return ErrUncharged
 	}
 	same, err := b.isOf(basket)
 	if err != nil || same && a.Money == b.Money {
@@ -158,9 +158,11 @@ func (b *booking) over() error {
 	case BookingHeld, BookingPaying:
 		return nil
 	case BookingExpired, BookingReleased:
-		return seatmap.ErrHoldExpired
+		return ErrUncharged
 	case BookingLost:
 		return b.lost()
+	case BookingSold:
+		return seatmap.ErrSold
 	}
 	return ErrFinal
 }

@@ -133,7 +133,10 @@ func TestCancelGivesTheSeatsBack(t *testing.T) {
 	if r := h.call(http.MethodDelete, "/bookings/"+sold, "ada", nil); r.Status != http.StatusConflict || r.Code != "booking_final" {
 		t.Errorf("cancel of a sold booking: %+v", r)
 	}
-	if r := h.pay(paying, "ada", sandbox.CardApprove); r.Code != "hold_expired" {
+	if r := h.pay(sold, "ada", sandbox.CardApprove); r.Code != "booking_final" || !strings.Contains(r.Detail, "this booking is sold") {
+		t.Errorf("payment of a sold booking: %+v", r)
+	}
+	if r := h.pay(paying, "ada", sandbox.CardApprove); r.Code != "hold_expired" || !strings.Contains(r.Detail, "nothing is charged") {
 		t.Errorf("payment of a released booking: %+v", r)
 	}
 }

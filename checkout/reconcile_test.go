@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -127,7 +128,7 @@ func TestHoldIsExtendedWhileTheOutcomeIsUnknownUpToItsCap(t *testing.T) {
 		t.Errorf("the payment was not cancelled first: %v", got)
 	}
 	h.eventually(func() (string, bool) { return "the hold is given back", h.holds.gaveBack(id) })
-	if r := h.call(http.MethodPut, "/bookings/"+id+"/confirm", "ada", nil); r.Code != "hold_expired" {
+	if r := h.call(http.MethodPut, "/bookings/"+id+"/confirm", "ada", nil); r.Code != "hold_expired" || !strings.Contains(r.Detail, "nothing is charged") {
 		t.Errorf("confirm: %+v", r)
 	}
 	h.sound()

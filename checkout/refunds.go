@@ -113,7 +113,7 @@ func (r *refund) report() RefundReport {
 }
 
 // Refund begins to give the money of tickets back; a job goes on with it.
-// ErrNoBooking, ErrNotSold, ErrCapturePending, *TicketsError.
+// ErrNoBooking, seatmap.ErrNoBasket, ErrNotSold, ErrCapturePending, *TicketsError.
 func (d *Desk) Refund(ctx context.Context, ask RefundRequest) (RefundReport, error) {
 	var report RefundReport
 	ctx, cancel := patient(ctx)
@@ -128,6 +128,11 @@ func (d *Desk) Refund(ctx context.Context, ask RefundRequest) (RefundReport, err
 		report.Admitted, err = admitted(ctx, tx, r.Tickets)
 		return err
 	})
+	if errors.Is(err, ErrNoBooking) {
+		if _, err = d.owner(ctx, ask.Booking); err == nil { // it is held, and no payment of it has begun
+			err = ErrNotSold
+		}
+	}
 	return report, pg.Said("begin a refund of "+ask.Booking, err)
 }
 
@@ -165,7 +170,7 @@ func (s *Store) beginRefund(ctx context.Context, tx pgx.Tx, ask RefundRequest) (
 		return nil, "", err
 	}
 	r = &refund{ID: newID("rf_"), Event: b.Event, Booking: b.ID, Attempt: a.ID, State: RefundPending, Money: seatmap.Money{Currency: a.Money.Currency},
-		Seats: ask.Seats, Reason: ask.Reason, Operator: ask.By, Cancels: ask.cancels, At: b.Now}
+		Seats: ask.Seats, Reason: ask.Reason, Operator: ask.By, Cancels: ask.cancels}
 	for _, t := range chosen {
 		r.Tickets = append(r.Tickets, t.ID)
 		r.Money.Amount += t.Price
@@ -189,11 +194,12 @@ func takenBy(ctx context.Context, tx pgx.Tx, b *booking, tickets []refundable) (
 	return a, err
 }
 
+// insertRefund writes a refund down, and when that was into it.
 func insertRefund(ctx context.Context, tx pgx.Tx, r *refund) error {
-	_, err := tx.Exec(ctx, `
+	err := tx.QueryRow(ctx, `
 		INSERT INTO refunds (id, event_id, booking_id, attempt_id, state, tickets, amount, currency, seats, reason, operator, cancels, outside)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
-		r.ID, r.Event, r.Booking, r.Attempt, r.State, r.Tickets, r.Money.Amount, r.Money.Currency, r.Seats, r.Reason, r.Operator, r.Cancels, r.Outside)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) RETURNING created_at`,
+		r.ID, r.Event, r.Booking, r.Attempt, r.State, r.Tickets, r.Money.Amount, r.Money.Currency, r.Seats, r.Reason, r.Operator, r.Cancels, r.Outside).Scan(&r.At)
 	if err != nil {
 		return err
 	}

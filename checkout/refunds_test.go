@@ -93,7 +93,10 @@ func TestTicketsRefundedOneByOneGiveBackExactlyTheCharge(t *testing.T) {
 	h.run(h.desk.Run)
 	id, tickets := h.sells("ada", sandbox.CardApprove, []int{1, 2, 3}, 2)
 	total := h.sound().Money.Amount
-	var given int64
+	var (
+		given   int64
+		refunds []string
+	)
 	for k, one := range tickets {
 		r := h.refund(id, back(checkout.SeatsOnSale, one.ID))
 		if r.Status != http.StatusAccepted || r.State != checkout.RefundPending || r.Money.Amount != one.AllIn || r.By != "boss" {
@@ -101,6 +104,7 @@ func TestTicketsRefundedOneByOneGiveBackExactlyTheCharge(t *testing.T) {
 		}
 		h.refundBecomes(r.ID, checkout.RefundSucceeded)
 		given += one.AllIn
+		refunds = append(refunds, r.ID)
 		a := h.office(id)
 		want := "sold"
 		if k == len(tickets)-1 {
@@ -120,8 +124,23 @@ func TestTicketsRefundedOneByOneGiveBackExactlyTheCharge(t *testing.T) {
 	if h.holds.shows(1) || h.holds.leftIn("floor") != 10 {
 		t.Errorf("the gate: seat sold %v, %d places left", h.holds.shows(1), h.holds.leftIn("floor"))
 	}
-	if all := h.announced(); len(all) != len(tickets) || all[len(all)-1].Data.State != "refunded" || all[0].Data.Tickets[0].Status != "refunded" {
-		t.Errorf("told are %+v", all)
+	all := h.announced()
+	if len(all) != len(tickets) || all[len(all)-1].Data.State != "refunded" || all[0].Data.Tickets[0].Status != "refunded" {
+		t.Fatalf("told are %+v", all)
+	}
+	given = 0
+	for k, one := range tickets {
+		given += one.AllIn
+		var this struct {
+			ID      string
+			Tickets []string
+			Money   seatmap.Money
+		}
+		d := all[k].Data
+		must(t, json.Unmarshal(d.Refund, &this))
+		if this.ID != refunds[k] || !slices.Equal(this.Tickets, []string{one.ID}) || this.Money.Amount != one.AllIn || d.Refunded.Amount != given {
+			t.Errorf("refund %d is told as %+v, of %+v in all", k, this, d.Refunded)
+		}
 	}
 	if r := h.refund(id, back(checkout.SeatsOnSale)); r.Status != http.StatusConflict || r.Code != "already_refunded" {
 		t.Errorf("once more: %+v", r)
@@ -153,6 +172,9 @@ func TestARefundOfAllKillsTheSeatsWhenItSaysSo(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	h.becomes(id, "refunded")
+	if at := h.office(id).Refunds[0].At; !at.Equal(r.At) {
+		t.Errorf("it was begun at %v, and the answer said %v", at, r.At)
+	}
 	h.statuses(map[int]string{1: "unavailable", 2: "unavailable"})
 	if why := ask[string](h, `SELECT killed || ' ' || killed_by FROM seats WHERE i = 1`); why != "rain boss" {
 		t.Errorf("killed for %q", why)
@@ -362,8 +384,13 @@ func TestOfManyRefundsOfOneTicketOneIsBegun(t *testing.T) {
 
 func TestWhatCannotBeRefundedIsRefusedByItsName(t *testing.T) {
 	h := setup(t)
+	for _, unknown := range []string{event + ".nobodys", "nonsense"} {
+		if r := h.refund(unknown, back(checkout.SeatsOnSale)); r.Status != http.StatusNotFound || r.Code != "unknown_booking" {
+			t.Errorf("of %s: %+v", unknown, r)
+		}
+	}
 	id := h.hold("ada", []int{1}, 0)
-	if r := h.refund(id, back(checkout.SeatsOnSale)); r.Status != http.StatusNotFound || r.Code != "unknown_booking" {
+	if r := h.refund(id, back(checkout.SeatsOnSale)); r.Status != http.StatusConflict || r.Code != "booking_not_sold" {
 		t.Errorf("of a basket: %+v", r)
 	}
 	h.pay(id, "ada", sandbox.CardApprove)

@@ -9,7 +9,6 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/riverqueue/river"
 
-	"seatcast/checkout/outgoing"
 	"seatcast/internal/pg"
 	"seatcast/seatmap"
 )
@@ -120,7 +119,7 @@ func (s *Store) takeTicketsBack(ctx context.Context, tx pgx.Tx, b *booking, a *a
 		}
 		b.State, a.State = BookingRefunded, AttemptRefunded
 	}
-	return s.announceBooking(ctx, tx, outgoing.BookingRefunded, b.ID)
+	return s.announceRefund(ctx, tx, r)
 }
 
 // placesOf are the seats of live tickets, ascending, and how many of each area

@@ -141,8 +141,11 @@ func notOpen(sale *seatmap.Sale) error {
 	if sale.Cancelled {
 		return &web.Problem{Status: http.StatusConflict, Code: "event_cancelled", Detail: "the event is cancelled"}
 	}
-	return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open",
-		Detail: "bookings are not taken at the moment; the sale opens, or has opened, at " + sale.Opens.UTC().Format(time.RFC3339)}
+	detail := "the sale opens at " + sale.Opens.UTC().Format(time.RFC3339)
+	if sale.Closed {
+		detail = "the operator has closed the sale, or has not opened it; no time is set at which bookings are taken"
+	}
+	return &web.Problem{Status: http.StatusForbidden, Code: "sale_not_open", Detail: detail}
 }
 
 // extend answers 200 with the booking and its new deadline.
@@ -150,6 +153,9 @@ func (a *API) extend(c echo.Context) error {
 	sale, token, user, err := a.booking(c)
 	if err != nil {
 		return err
+	}
+	if sale.Cancelled {
+		return notOpen(sale)
 	}
 	b, err := a.last(c.Request().Context(), sale, token, user)
 	if err != nil {

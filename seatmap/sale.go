@@ -20,6 +20,7 @@ type Sale struct {
 	Guarded   bool             // its map is shown only to who has a session or a ticket
 	Orphans   OrphanRule       // empty allows them
 	Open      bool             // bookings are taken now
+	Closed    bool             // the operator has closed it, or has not opened it
 	Cancelled bool             // the event will not take place
 	NoHolds   bool             // Redis answers nobody: bookings are taken without holds, and race at the arbiter
 	Opens     time.Time        // when it opens, or opened

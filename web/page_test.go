@@ -119,6 +119,35 @@ func TestAShopperGetsFromTheListToATicket(t *testing.T) {
 	}
 }
 
+func TestThePageOfACancelledEventSaysSoAndOffersNothing(t *testing.T) {
+	s := newStream()
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/events/:event", func(c echo.Context) error {
+			if c.Param("event") != "e" {
+				return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event"}
+			}
+			return c.JSONBlob(200, []byte(`{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00",
+				"opensAt":"2020-01-01T10:00:00+01:00","chart":"c1","mode":"hot","state":"cancelled","open":false,"currency":"EUR","seatsPerBooking":3,
+				"prices":[],"areas":[{"area":"pit","name":"Pit","category":"B","capacity":50}]}`))
+		})
+		g.GET("/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, []byte(house)) })
+		g.GET("/events/:event/live", s.serve)
+	})+"/events/e")
+	c := <-s.conns
+	c.say(hello)
+	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"//8=\",\"areas\":{\"pit\":0}}")
+	p.Until("live", `document.getElementById('live').dataset.mode === 'live'`)
+	text := browsertest.Eval[string](p, `return document.body.innerText`)
+	if strings.Count(text, "This event is cancelled.") != 1 || strings.Contains(text, "sold out") || strings.Contains(text, "Choose seats") || strings.Contains(text, "choose") {
+		t.Errorf("the page says %s", text)
+	}
+	browsertest.Eval[int](p, `location.assign('/events/nope'); return 0;`)
+	p.Until("there is none", `document.querySelector('#fatal h1')`)
+	if text := browsertest.Eval[string](p, `return document.getElementById('fatal').innerText`); strings.Count(text, "There is no such event") != 1 {
+		t.Errorf("of an event that there is not it says %s", text)
+	}
+}
+
 func TestTheFrontPagePutsWhatIsOnSaleFirst(t *testing.T) {
 	event := func(id string, open bool) string {
 		return fmt.Sprintf(`{"id":%q,"name":%q,"venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00","opensAt":"2020-01-01T10:00:00+01:00","open":%v}`, id, id, open)

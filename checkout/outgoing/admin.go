@@ -1,6 +1,7 @@
 package outgoing
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -59,7 +60,7 @@ type wish struct {
 	Enabled *bool            `json:"enabled"`
 }
 
-func (h *Hooks) check(w wish) error {
+func (h *Hooks) check(ctx context.Context, w wish) error {
 	if w.URL != nil {
 		if err := checkURL(*w.URL, h.o.HTTP, h.o.Private); err != nil {
 			return web.Bad("bad_url", err.Error())
@@ -71,6 +72,13 @@ func (h *Hooks) check(w wish) error {
 	if w.Events.list != nil && len(w.Events.list) == 0 || len(w.Events.list) > mostEvents ||
 		slices.ContainsFunc(w.Events.list, func(e string) bool { return e == "" || len(e) > maxEvent || strings.ContainsFunc(e, unicode.IsControl) }) {
 		return web.Bad("bad_events", fmt.Sprintf("events are the ids of 1 to %d; absent or null: all", mostEvents))
+	}
+	unknown, err := h.store.unknown(ctx, w.Events.list)
+	if err != nil {
+		return problem(err)
+	}
+	if len(unknown) > 0 {
+		return web.Bad("bad_events", fmt.Sprintf("there are no events %q: events are ids of events, created before; what is told of them is said with types, some of %v", unknown, Types))
 	}
 	return nil
 }
@@ -89,7 +97,7 @@ func (h *Hooks) postWebhook(c echo.Context) error {
 	case body.Enabled != nil:
 		return web.Bad("bad_request", "a new webhook is enabled; disable it with PATCH")
 	}
-	if err := h.check(body); err != nil {
+	if err := h.check(c.Request().Context(), body); err != nil {
 		return err
 	}
 	w, err := h.store.create(c.Request().Context(), Webhook{URL: *body.URL, Types: body.Types.list, Events: body.Events.list})
@@ -130,7 +138,7 @@ func (h *Hooks) patchWebhook(c echo.Context) error {
 	if err := web.Bind(c, &body); err != nil {
 		return err
 	}
-	if err := h.check(body); err != nil {
+	if err := h.check(c.Request().Context(), body); err != nil {
 		return err
 	}
 	ch := change{URL: body.URL, Enabled: body.Enabled}

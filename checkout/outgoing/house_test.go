@@ -47,6 +47,12 @@ func setup(t *testing.T, set ...func(*outgoing.Options)) *house {
 	var err error
 	h.hooks, err = outgoing.New(o)
 	must(t, err)
+	for _, event := range []string{"opera", "circus"} {
+		_, err := h.pool.Exec(t.Context(), `WITH chart AS (INSERT INTO charts (sha, name, seats, body) VALUES (repeat('0', 64), 'House', 1, '') ON CONFLICT DO NOTHING)
+			INSERT INTO events (id, name, venue, zone, starts_at, opens_at, chart_sha, mode, state, currency, hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user)
+			VALUES ($1, 'Evening', 'House', 'UTC', now(), now(), repeat('0', 64), 'hot', 'open', 'EUR', 1, 1, 1, 1, 1, 1)`, event)
+		must(t, err)
+	}
 	h.jobs, err = river.NewClient(riverpgxv5.New(h.pool), &river.Config{})
 	must(t, err)
 	h.echo = web.New(web.Options{Log: slog.New(slog.DiscardHandler)})

@@ -298,6 +298,12 @@ func TestEachIsToldOfWhatItWants(t *testing.T) {
 			t.Errorf("%d messages, not %d", n, want)
 		}
 	}
+	var refused struct{ Code, Detail string }
+	h.call(http.MethodPatch, "/webhooks/"+sold.ID, `{"events":["circus","nope"]}`, http.StatusBadRequest, &refused)
+	h.call(http.MethodPost, "/webhooks", `{"url":"https://example.com","events":["booking.sold"]}`, http.StatusBadRequest, nil)
+	if refused.Code != "bad_events" || !strings.Contains(refused.Detail, `["nope"]`) || !strings.Contains(refused.Detail, "booking.refunded") {
+		t.Errorf("an event that there is not: %+v", refused)
+	}
 	h.call(http.MethodPatch, "/webhooks/"+sold.ID, `{"types":null,"events":["circus"]}`, http.StatusOK, nil)
 	h.announce(outgoing.BookingLost, "circus")
 	if n := len(h.deliveries(sold.ID, "").Deliveries); n != 2 {

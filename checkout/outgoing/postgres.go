@@ -73,6 +73,21 @@ func (s *store) get(ctx context.Context, id string) (w Webhook, err error) {
 	return w, err
 }
 
+// unknown are those ids that no event has.
+func (s *store) unknown(ctx context.Context, events []string) (none []string, err error) {
+	if len(events) == 0 {
+		return nil, nil
+	}
+	err = s.within(ctx, "look for events", func(ctx context.Context, tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `SELECT named FROM unnest($1::text[]) named WHERE NOT EXISTS (SELECT FROM events WHERE id = named)`, events)
+		if err == nil {
+			none, err = pgx.CollectRows(rows, pgx.RowTo[string])
+		}
+		return err
+	})
+	return none, err
+}
+
 // create makes a webhook with a secret, which it returns this once. ErrTooMany.
 func (s *store) create(ctx context.Context, n Webhook) (w Webhook, err error) {
 	key, id := newSecret(), newID("wh_")

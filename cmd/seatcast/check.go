@@ -320,7 +320,15 @@ func (r checkReport) count() string {
 	for _, f := range r.Findings {
 		n[f.Severity]++
 	}
-	return fmt.Sprintf("%d errors, %d warnings, %d notes", n[isError], n[isWarning], n[isNote])
+	return counted(n[isError], "error") + ", " + counted(n[isWarning], "warning") + ", " + counted(n[isNote], "note")
+}
+
+// counted is so many of a thing, in words.
+func counted(n int, thing string) string {
+	if n != 1 {
+		thing += "s"
+	}
+	return fmt.Sprintf("%d %s", n, thing)
 }
 
 func (r checkReport) print(w io.Writer) error {

@@ -311,7 +311,7 @@ func (s *stage) badTokens(t *testing.T) []sent {
 func (s *stage) badPaths() []sent {
 	one := `{"ticketIds":["` + s.seats[20] + `"]}`
 	all := []sent{
-		{why: "an event that is closed", path: "/v1/bookings/" + s.closed, body: one, status: 403, code: "sale_not_open"},
+		{why: "an event that is closed", path: "/v1/bookings/" + s.closed, body: one, status: 403, code: "sale_not_open", says: "the operator has closed the sale"},
 		{why: "an event that is not yet open", path: "/v1/bookings/" + s.early, body: one, status: 403, code: "sale_not_open", says: "opens"},
 		{why: "no such path", path: "/v1/bookings/" + s.event + "/steal", status: 404, code: "not_found"},
 		{why: "no such method", method: http.MethodPatch, path: "/v1/bookings/" + s.basket, status: 405, code: "method_not_allowed"},

@@ -363,7 +363,7 @@ export class Cart extends EventTarget {
     this.booking = { ...this.booking, holds: true, ...answer }; // said only where it is false
     const stage = STEADY[answer.state];
     if (!stage) {
-      const code = { lost: 'seats_lost', expired: 'hold_expired' }[answer.state];
+      const code = { lost: 'seats_lost', expired: answer.reason ?? (answer.attempts ? 'payment_ended' : 'hold_expired') }[answer.state];
       this.#over(code && { code, lost: answer.lost, reason: answer.reason });
       return;
     }
@@ -468,6 +468,9 @@ export class Cart extends EventTarget {
         return this.#api.call('DELETE', `/v1/bookings/${id}`).catch(() => {}); // it ends by itself too
       case 'booking_final':
         return this.refresh();
+      case 'event_cancelled': // which ended what was held
+        await this.refresh();
+        return this.stage === 'picking' || this.#problem(p);
       case 'booking_changed': // swapped in another tab as this one paid
         await this.refresh();
         return this.#problem(p);

@@ -32,8 +32,8 @@ async function main() {
     header(event);
     await house(event, cart, new State(await chart(event.chart)));
   } catch (p) {
-    $('fatal').replaceChildren(h('h1', {}, p.code === 'unknown_event' ? 'There is no such event' : 'This page could not be loaded'),
-      h('p', {}, sentence(p)), h('p', {}, h('a', { href: '/' }, 'All events'), ' · ', h('a', { href: '' }, 'Try again')));
+    const says = p.code === 'unknown_event' ? [h('h1', {}, sentence(p))] : [h('h1', {}, 'This page could not be loaded'), h('p', {}, sentence(p))];
+    $('fatal').replaceChildren(...says, h('p', {}, h('a', { href: '/' }, 'All events'), ' · ', h('a', { href: '' }, 'Try again')));
     $('fatal').hidden = false;
     if (!('code' in p)) throw p;
   }
@@ -240,6 +240,7 @@ function opening(event, panel) {
   banner.hidden = false;
   if (event.state === 'cancelled') {
     banner.textContent = CANCELLED;
+    $('legend').hidden = $('stage').hidden = true; // nothing is for sale, and nothing sold out
     return;
   }
   const ask = async (pause) => {

@@ -133,6 +133,7 @@ export class Panel {
   #picking() {
     const cart = this.#cart;
     const parts = [head('Your seats')];
+    if (this.#event.state === 'cancelled') return [...parts, h('p', { class: 'soft' }, 'There is no order of yours in this tab.')];
     if (cart.size) parts.push(this.#total());
     if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, `Choose seats on the map or in the list. They are yours once you ${this.#event.holds ? 'hold' : 'have paid for'} them.`));
     if (!cart.picked.size && cart.mostParty > 0 && this.state.chart.size > 0) parts.push(this.#best());
@@ -147,7 +148,7 @@ export class Panel {
       h('button', { 'data-key': 'hold', class: 'primary', disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
         cart.busy ? `${verb.busy}…` : all ? `${verb.does} ${n}` : `${verb.does} ${n} of ${cart.size}`),
       this.#button('Clear', 'clear', () => cart.clear(), 'plain')));
-    if (!this.#event.open && this.#event.state !== 'cancelled') parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
+    if (!this.#event.open) parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
     return parts;
   }
 
