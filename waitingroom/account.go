@@ -98,14 +98,39 @@ func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held,
 	} else if entry, err = r.entry(room, h.Ticket.ID, b); err != nil {
 		return nil, err
 	}
-	err = r.warmly(ctx, event, func() (err error) {
-		h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, Known{place.Number, room.version, entry})
-		return err
-	})
-	if err != nil {
+	join := func(e Entry) error {
+		return r.warmly(ctx, event, func() (err error) {
+			h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, Known{place.Number, room.version, e})
+			return err
+		})
+	}
+	hall := r.hall(room)
+	given := hall.given.Load()
+	if err = join(entry); err != nil {
 		return nil, err
 	}
+	if h.New && h.Number > 0 && h.Number <= given { // Redis has lost that it is somebody's
+		if err = r.renumber(ctx, room, given, h.Ticket.ID); err == nil {
+			err = join(Entry{}) // what was asked for has been brought
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	hall.gave(h.Number)
 	return h, r.sign(h)
+}
+
+// renumber takes a number back that is somebody else's, and tells Redis how far
+// numbers are given: to the highest given here, and to what was kept for a Redis that
+// loses some.
+func (r *Rooms) renumber(ctx context.Context, room *Room, given int64, id draw.ID) error {
+	if err := r.o.Line.drop(ctx, room.Event, id); err != nil {
+		return err
+	}
+	o := room.order()
+	o.Last = max(o.Last, given, room.last)
+	return r.o.Line.Tell(ctx, room.Event, o)
 }
 
 // sign gives a place into its holder's keeping.

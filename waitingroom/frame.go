@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"seatcast/seatmap"
@@ -84,12 +85,16 @@ type hall struct {
 	due      time.Time // when it is looked at again; of the goroutine that ticks
 	lingerAt time.Time // when its keys were last given time; of who tends it
 
+	given atomic.Int64 // the highest number this process has given
+
 	turn    sync.Mutex // who looks at it, or serves it
 	frame   Frame
 	behind  bool      // Redis must be told what it does not know
 	seatsAt time.Time // when the seats were counted last
 	keptAt  time.Time // when it was kept in Postgres last
 	kept    int64     // the last number then
+	unkept  error     // why it was not, the last time
+	durable int64     // how far it has called, as it is in Postgres
 	samples []sample  // of an open room, one a second, the oldest first
 
 	mu        sync.Mutex
@@ -100,6 +105,16 @@ type hall struct {
 	told      shown  // published last
 	toldPlain string
 	toldAt    time.Time
+}
+
+// gave notes that a number is somebody's.
+func (h *hall) gave(number int64) {
+	for {
+		was := h.given.Load()
+		if number <= was || h.given.CompareAndSwap(was, number) {
+			return
+		}
+	}
 }
 
 // sample is how far a room had called.
@@ -147,24 +162,30 @@ func (r *Rooms) hall(room *Room) *hall {
 	return h
 }
 
-// see takes in a look at a room. What was shown never goes back: a Redis that has
-// lost its last second is a second behind until it is told. Numbers it has given then
-// are among those that were kept for that. It is called by whose turn it is.
-func (h *hall) see(room *Room, f Frame) {
-	furthest := max(f.Serving, h.frame.Serving, room.serving)
+// see takes in a look at a room; kept is how far Postgres says it has called, or 0
+// when it was not asked. What was shown never goes back, whatever Redis loses and
+// whichever node shows it: so it is in Postgres before it is shown, and a frame that
+// would tell of less than Redis has at its time is none. Numbers that Redis has given
+// and lost are among those that were kept for that. It is called by whose turn it is.
+func (h *hall) see(room *Room, f Frame, kept int64) {
+	furthest := max(f.Serving, h.frame.Serving, room.serving, kept)
 	last := max(f.Last, h.frame.Last, int64(room.Tickets))
 	if f.Last < h.frame.Last {
 		last = max(last, room.last)
 	}
 	h.behind = f.version < room.version || f.Serving < furthest || f.Last < last
 	f.Serving, f.Last = furthest, last
-	h.frame = f
+	h.frame, h.durable = f, max(h.durable, room.serving, kept)
 	s := room.shown(f, h.sampled(f))
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.looked = time.Now()
+	if furthest > h.durable {
+		return
+	}
 	h.plain = string(encode(s))
 	s.N, s.At = max(f.At.UnixMilli(), h.now.N+1), f.At.UnixMilli()
-	h.now, h.text, h.looked = s, encode(s), time.Now()
+	h.now, h.text = s, encode(s)
 }
 
 // encode marshals what always marshals.
@@ -250,16 +271,26 @@ func (h *hall) last() (n int64, text []byte, fresh bool) {
 	return h.now.N, h.text, h.text != nil && time.Since(h.looked) < freshFor
 }
 
+// looks is how often a room is looked at until Postgres knows of no more than was
+// seen: other nodes call on meanwhile. Beyond that Redis has lost how far it was.
+const looks = 3
+
 func (r *Rooms) look(ctx context.Context, room *Room, h *hall) error {
-	var f Frame
-	err := r.warmly(ctx, room.Event, func() (err error) {
-		f, err = r.o.Line.Look(ctx, room.Event)
-		return err
-	})
-	if err == nil {
-		h.see(room, f)
+	for n := range looks {
+		var f Frame
+		err := r.warmly(ctx, room.Event, func() (err error) {
+			f, err = r.o.Line.Look(ctx, room.Event)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		if kept := r.keep(ctx, room, h, f, n > 0); kept <= f.Serving || n == looks-1 {
+			h.see(room, f, kept)
+			return nil
+		}
 	}
-	return err
+	return nil
 }
 
 // Topic is what watchers of a room ask for.
@@ -347,27 +378,34 @@ func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) e
 			b.Publish(Topic(room.Event), 0, []int64{s.N}, time.UnixMilli(s.At), bytes.Clone(text))
 		}
 	}
-	return errors.Join(uncalled, r.keep(ctx, room, h))
+	return errors.Join(uncalled, h.unkept)
 }
 
 // keepEvery is how often what Redis may lose is kept.
 const keepEvery = time.Second
 
-// keep writes down how far a room has come: the numbers given with those of two
-// seconds on top, so that none is given twice.
-func (r *Rooms) keep(ctx context.Context, room *Room, h *hall) error {
-	if time.Since(h.keptAt) < keepEvery || !r.o.Calls && !r.o.Tends {
-		return nil
+// keep writes down how far a room has come, before anybody is told: the numbers
+// given with those of two seconds on top, so that none is given twice. It returns
+// how far the room has called as Postgres has it, of any node; 0 when it is not the
+// time, which it is at once when the room does something else. While Postgres is
+// away people are told all the same.
+func (r *Rooms) keep(ctx context.Context, room *Room, h *hall, f Frame, anew bool) int64 {
+	if time.Since(h.keptAt) < keepEvery && f.State == h.frame.State && !anew {
+		return 0
 	}
-	last, before := h.frame.Last, h.kept
-	h.kept, h.keptAt = last, time.Now()
-	if before > 0 {
-		last += 2 * (h.frame.Last - before)
+	last, serving := f.Last, max(f.Serving, h.frame.Serving, room.serving)
+	if h.kept > 0 && !anew {
+		last += 2 * max(0, f.Last-h.kept)
 	}
-	if h.frame.Serving <= room.serving && last <= room.last {
-		return nil
+	h.kept, h.keptAt = f.Last, time.Now()
+	if f.Serving <= room.serving && last <= room.last && f.State != Open && f.State != Paused {
+		return 0
 	}
-	return r.o.Store.keep(ctx, room.Event, h.frame.Serving, last)
+	kept, err := r.o.Store.keep(ctx, room.Event, serving, last)
+	if h.unkept = err; err != nil {
+		return serving
+	}
+	return kept
 }
 
 // How often the seats are counted.

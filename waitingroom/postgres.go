@@ -231,13 +231,15 @@ func (s *Store) changed(ctx context.Context, event, update string, args ...any) 
 	return r, err
 }
 
-// keep notes how far a room has come. Neither number falls.
-func (s *Store) keep(ctx context.Context, event string, serving, last int64) error {
+// keep notes how far a room has come, and returns how far it has called as it is
+// known now. Neither number falls.
+func (s *Store) keep(ctx context.Context, event string, serving, last int64) (kept int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	_, err := s.pool.Exec(ctx, `UPDATE rooms SET serving = greatest(serving, $2), last = greatest(last, $3)
-		WHERE event_id = $1 AND (serving < $2 OR last < $3)`, event, serving, last)
-	return pg.Said("how far "+event+" has called", err)
+	err = s.pool.QueryRow(ctx, `WITH k AS (UPDATE rooms SET serving = greatest(serving, $2), last = greatest(last, $3)
+			WHERE event_id = $1 AND (serving < $2 OR last < $3) RETURNING serving)
+		SELECT coalesce(greatest((SELECT serving FROM k), (SELECT serving FROM rooms WHERE event_id = $1)), 0)`, event, serving, last).Scan(&kept)
+	return kept, pg.Said("how far "+event+" has called", err)
 }
 
 // locked runs work while no other process makes, freezes or draws the room. With

@@ -230,6 +230,13 @@ func (l *Line) leave(ctx context.Context, event string, id draw.ID, insideOnly i
 	return moment(got[1]), nil
 }
 
+// drop takes a place back that somebody was given a moment ago.
+func (l *Line) drop(ctx context.Context, event string, id draw.ID) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return away(l.rdb.ZRem(ctx, lineKey(event), id.String()).Err())
+}
+
 // Revoke makes a pass good for nothing, whoever has it.
 func (l *Line) Revoke(ctx context.Context, event, pass string, until time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
