@@ -199,12 +199,12 @@ func (r *rehearsal) copies(ctx context.Context, e catalog.Event, real realRoom) 
 // the event once every node has had time to know of it: before that a booking might
 // need no pass.
 func (r *rehearsal) prepares(ctx context.Context, real realRoom) error {
-	now := time.Now().Truncate(time.Second)
-	r.opens = now.Add(r.cmd.Joining + 3*time.Second)
+	joins := time.Now().Add(3 * time.Second).Truncate(time.Second) // a draw is announced before
+	r.opens = joins.Add(r.cmd.Joining + 3*time.Second)
 	r.terms = waitingroom.Terms{Rate: r.cmd.rate(real), Burst: real.Burst, Cap: real.Cap, Session: time.Duration(real.Session) * time.Second}
 	r.drains = r.cmd.drains(real)
 	terms := map[string]any{"rate": r.terms.Rate, "burst": r.terms.Burst, "cap": r.terms.Cap, "sessionSeconds": real.Session,
-		"joinsAt": now.Add(-time.Second), "opensAt": r.opens}
+		"joinsAt": joins, "opensAt": r.opens}
 	if real.ClosesAt != nil {
 		terms["closesAt"] = r.opens.Add(-2 * time.Second)
 	}
@@ -215,7 +215,7 @@ func (r *rehearsal) prepares(ctx context.Context, real realRoom) error {
 	if err != nil {
 		return err
 	}
-	if !pause(ctx, time.Second) {
+	if !pause(ctx, time.Until(joins)) {
 		return ctx.Err()
 	}
 	return r.shop.SetState(ctx, r.event, catalog.Open)
