@@ -104,8 +104,10 @@ func insists(ask func() answer) answer {
 }
 
 // send sends a request as it is; one that got no answer has status 0.
-func send(req *http.Request) answer {
-	res, err := http.DefaultClient.Do(req)
+func send(req *http.Request) answer { return sendBy(http.DefaultClient, req) }
+
+func sendBy(c *http.Client, req *http.Request) answer {
+	res, err := c.Do(req)
 	if err != nil {
 		return answer{raw: []byte(err.Error())}
 	}
