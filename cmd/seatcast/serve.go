@@ -126,6 +126,7 @@ type app struct {
 	drain   time.Duration
 	ready   *readiness
 	runners []func(context.Context) error
+	callers []func(context.Context) error // the same, that call this process over HTTP: they end before it listens no more
 }
 
 // builder hands every part what it needs of the others: the only place where
@@ -335,7 +336,7 @@ func (b *builder) providers(a *app, v1 *echo.Group) (all []checkout.Provider, er
 			b.log.Info("the sandbox takes new payments: no money moves")
 		}
 		if b.cfg.has("worker") {
-			a.runners = append(a.runners, s.Run)
+			a.callers = append(a.callers, s.Run)
 		}
 		if b.cfg.has("api") {
 			s.Mount(v1)
@@ -357,7 +358,7 @@ func (b *builder) webhookURL() string {
 
 // run answers requests on ln until ctx ends, then stops in the one order that
 // loses nothing: unready, no new watchers, those there are sent elsewhere while
-// frames still flow, no new requests, runners, and last, by the caller, the
+// frames still flow, those who call this process, no new requests, runners, and last, by the caller, the
 // stores.
 func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) error {
 	a.echo.Server.Handler = a.echo
@@ -366,6 +367,11 @@ func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) erro
 	g, work := errgroup.WithContext(serving)
 	for _, r := range a.runners {
 		g.Go(func() error { return r(work) })
+	}
+	calling, stopCalls := context.WithCancel(work)
+	defer stopCalls()
+	for _, r := range a.callers {
+		g.Go(func() error { return r(calling) })
 	}
 	if a.hub != nil { // watchers are sent elsewhere also when a runner fails
 		g.Go(func() error { return a.hub.Run(serving) })
@@ -383,7 +389,7 @@ func (a *app) run(ctx context.Context, ln net.Listener, ready func(string)) erro
 	case <-ctx.Done():
 	case <-work.Done(): // a runner failed: stop as if asked to
 	}
-	err := a.stop(ctx)
+	err := a.stop(ctx, stopCalls)
 	stopWork()
 	return errors.Join(g.Wait(), err)
 }
@@ -398,7 +404,7 @@ const finishWithin = 10 * time.Second
 // left long before.
 const noticeWithin = 2 * time.Second
 
-func (a *app) stop(ctx context.Context) error {
+func (a *app) stop(ctx context.Context, stopCalls func()) error {
 	ctx = context.WithoutCancel(ctx)
 	a.ready.leave()
 	noticed := time.NewTimer(min(noticeWithin, a.drain))
@@ -406,6 +412,7 @@ func (a *app) stop(ctx context.Context) error {
 	a.log.Info("stopping")
 	a.drainWatchers(ctx)
 	<-noticed.C
+	stopCalls()
 	// A time of its own: one watcher who does not leave costs no payment its answer.
 	ctx, cancel := context.WithTimeout(ctx, finishWithin)
 	defer cancel()

@@ -119,3 +119,49 @@ func TestAFailureSendsWatchersElsewhereOneByOne(t *testing.T) {
 		t.Errorf("it ended with %v", err)
 	}
 }
+
+// Who calls this very process while it stops is told to end first, and meets no
+// closed door.
+func TestWhoCallsThisProcessEndsBeforeItListensNoMore(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := make(chan struct{}, 1)
+	call := func(ctx context.Context) error {
+		for {
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+ln.Addr().String(), nil)
+			if err != nil {
+				return err
+			}
+			req.Close = true // each call is at the door
+			res, err := http.DefaultClient.Do(req)
+			switch {
+			case ctx.Err() != nil:
+				return nil
+			case err != nil:
+				return err
+			}
+			if err := res.Body.Close(); err != nil {
+				return err
+			}
+			select {
+			case calls <- struct{}{}:
+			default:
+			}
+		}
+	}
+	a := &app{log: slog.New(slog.DiscardHandler), echo: echo.New(), ready: newReadiness(nil, nil), drain: 100 * time.Millisecond,
+		callers: []func(context.Context) error{call}}
+	a.echo.GET("/", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- a.run(ctx, ln, nil) }()
+	<-calls
+	stop()
+	if err := <-ended; err != nil {
+		t.Errorf("it ended with %v", err)
+	}
+}
