@@ -227,7 +227,8 @@ func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, 
 
 // eventColumns are what scanEvent reads. Postgres' clock judges what is on sale.
 const eventColumns = `
-	id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, state, currency,
+	id, name, venue, zone, starts_at, opens_at, chart_sha, mode,
+	guarded OR EXISTS (SELECT FROM rooms WHERE event_id = events.id AND guards_map) AS guarded, orphans, state, currency,
 	hold_ms, pay_ms, cap_ms, grace_ms, cool_down_ms, seats_per_booking, seats_per_user, seats_per_card, holds_per_user, holds_per_hour,
 	state = 'open' AND opens_at <= now() AS on_sale, unheld_since IS NOT NULL AS no_holds,
 	extract(epoch FROM opens_at - now())::float8 AS opens_in,

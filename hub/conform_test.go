@@ -169,6 +169,28 @@ func TestEverySessionEndsAtARandomAge(t *testing.T) {
 	})
 }
 
+func TestEverySessionEndsWhenWhatLetItInDoes(t *testing.T) {
+	t.Parallel()
+	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
+		src := &truth{n: 1}
+		o.Source = src
+		n := serve(t, o)
+		n.ends = time.Now().Add(time.Second)
+		c := n.viewed(view{transport: transport})
+		c.expect("hello", "snapshot#1")
+		src.step(n.Hub, 1)
+		c.expect("delta#2")
+		c.ended(hub.CloseAge)
+		if early := time.Until(n.ends); early > 10*time.Millisecond {
+			t.Errorf("it ended %v too early", early)
+		}
+		n.forgotten()
+		if got := n.metric("hub_closes_total", "age"); got != 1 {
+			t.Errorf("%v ended by their age", got)
+		}
+	})
+}
+
 func TestEveryStreamEndsWithItsTopicAndASocketGoesOn(t *testing.T) {
 	everywhere(t, func(t *testing.T, o hub.Options, transport string) {
 		o.Source = &truth{n: 1}

@@ -64,7 +64,7 @@ func FuzzWhatASocketSays(f *testing.F) {
 			t.Fatal(err)
 		}
 		newSolo(s)
-		l := &listener{session: s, out: out, allow: func(context.Context, string, string) (string, string) { return "", "" }}
+		l := &listener{session: s, out: out, allow: func(context.Context, string, string) (time.Time, string, string) { return time.Time{}, "", "" }}
 		var end error
 		for one := range bytes.SplitSeq(said, []byte("\n")) {
 			l.hear(t.Context(), text, one)

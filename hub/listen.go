@@ -228,7 +228,8 @@ func (l *listener) hear(ctx context.Context, text bool, b []byte) {
 
 func (l *listener) subscribe(ctx context.Context, m *message) {
 	h := l.session.hub
-	if code, detail := l.allow(ctx, m.Sub, m.Ticket); code != "" {
+	end, code, detail := l.allow(ctx, m.Sub, m.Ticket)
+	if code != "" {
 		l.complain(m.Sub, code, detail)
 		return
 	}
@@ -238,7 +239,7 @@ func (l *listener) subscribe(ctx context.Context, m *message) {
 		l.complain(m.Sub, "unavailable", "the topic cannot be opened now; ask again in a second")
 		return
 	}
-	l.session.put(ask{topic: m.Sub, sub: true, since: m.Since, data: hello})
+	l.session.put(ask{topic: m.Sub, sub: true, since: m.Since, data: hello, end: end})
 }
 
 func (l *listener) complain(topic, code, detail string) {

@@ -25,6 +25,7 @@ type node struct {
 	stop func() // ends Run and waits for it
 
 	begun map[string]bool // the series there were at the start
+	ends  time.Time       // of what comes from now on, unless zero
 	mixed bool            // sessions of either engine are in order
 }
 
@@ -87,19 +88,29 @@ func (n *node) routes() http.Handler {
 		if name == "" {
 			name = topic
 		}
+		if !n.ends.IsZero() {
+			ctx, cancel := context.WithDeadline(r.Context(), n.ends)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
 		if err := n.Serve(w, r, name); err != nil {
 			n.tb.Error(err)
 		}
 	})
-	mux.HandleFunc("/ws", func(w http.ResponseWriter, r *http.Request) { n.ServeWS(w, r, allow) })
+	mux.HandleFunc("/ws", func(w http.ResponseWriter, r *http.Request) {
+		n.ServeWS(w, r, func(ctx context.Context, name, ticket string) (time.Time, string, string) {
+			_, code, detail := allow(ctx, name, ticket)
+			return n.ends, code, detail
+		})
+	})
 	return mux
 }
 
-func allow(_ context.Context, name, _ string) (code, detail string) {
+func allow(_ context.Context, name, _ string) (end time.Time, code, detail string) {
 	if !strings.HasPrefix(name, "seatmap/") {
-		return "unknown_topic", "there is no topic of this name"
+		return end, "unknown_topic", "there is no topic of this name"
 	}
-	return "", ""
+	return end, "", ""
 }
 
 // series are the names and labels of all that is counted.

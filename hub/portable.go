@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"time"
 )
 
@@ -42,6 +43,9 @@ func (p *solo) run(ctx context.Context) Code {
 		due.Reset(p.session.due - p.session.hub.now())
 		select {
 		case <-ctx.Done():
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+				return CloseAge
+			}
 			return CloseGone
 		case <-p.awake:
 		case <-due.C:

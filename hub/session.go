@@ -68,7 +68,8 @@ type ask struct {
 	topic string
 	sub   bool
 	since int64
-	data  []byte // of the hello when sub, of the error when topic is not touched
+	data  []byte    // of the hello when sub, of the error when topic is not touched
+	end   time.Time // of the session at the latest, when sub; zero: it has none
 }
 
 // maxAsked bounds what a client may ask before it has read the answers.
@@ -242,6 +243,9 @@ func (s *session) subscribe(a ask) error {
 	if most := s.hub.opts.Limits.Topics; most >= 0 && len(s.cursors) >= most {
 		s.hub.metrics.refused(s.kind, "topics")
 		return s.out.say(a.topic, eventError, noID, errorData("too_many_topics", "unsubscribe from another topic first"))
+	}
+	if !a.end.IsZero() {
+		s.ageAt = min(s.ageAt, s.hub.now()+time.Until(a.end))
 	}
 	c := s.hub.join(s, a.topic, a.since)
 	s.cursors = append(s.cursors, c)

@@ -12,15 +12,17 @@ import (
 // Serve streams a topic as Server-Sent Events. It resumes after the number in
 // Last-Event-ID, or in the query as since. Where the session is parked, Serve
 // returns at once and the request's connection is the hub's; otherwise it
-// returns when the client leaves or the session ends. An error is returned
-// only when nothing was written yet.
+// returns when the client leaves or the session ends. Where r's context has a
+// deadline the session ends at it at the latest. An error is returned only when
+// nothing was written yet.
 func (h *Hub) Serve(w http.ResponseWriter, r *http.Request, topic string) error {
 	hello, err := h.opts.Source.Hello(r.Context(), topic)
 	if err != nil {
 		return fmt.Errorf("hello of %s: %w", topic, err)
 	}
 	k, lot := h.engineOf(sse, w, r)
-	s := h.newSession(k, h.opts.Limits.Address(r), ask{topic: topic, sub: true, since: resumeNumber(r), data: hello})
+	end, _ := r.Context().Deadline()
+	s := h.newSession(k, h.opts.Limits.Address(r), ask{topic: topic, sub: true, since: resumeNumber(r), data: hello, end: end})
 	if err := h.open(s); err != nil {
 		h.refuseStream(w, r, k, topic, err)
 		return nil

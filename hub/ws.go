@@ -16,9 +16,10 @@ import (
 const Subprotocol = "seatcast.v1"
 
 // Allow judges whether a socket may watch a topic; ticket is what the client
-// brought with its wish, if it did. An empty code means yes; otherwise code
-// and detail are told to the client in an error object.
-type Allow = func(ctx context.Context, topic, ticket string) (code, detail string)
+// brought with its wish, if it did. An empty code means yes, and the session then
+// ends at end at the latest, unless that is the zero time; otherwise code and
+// detail are told to the client in an error object.
+type Allow = func(ctx context.Context, topic, ticket string) (end time.Time, code, detail string)
 
 const (
 	maxUnheard  = 2           // pings without an answer, before the socket is closed

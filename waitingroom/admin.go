@@ -40,9 +40,10 @@ type termsBody struct {
 	ClosesAt       *time.Time     `json:"closesAt"` // of the draw; null: there is none
 	OpensAt        time.Time      `json:"opensAt"`
 	External       *draw.External `json:"external,omitempty"`
-	Codes          bool           `json:"codes"` // who joins needs one
-	Proof          int            `json:"proof"` // of work: the highest number to be tried; 0: none
-	Slow           *slowBody      `json:"slow"`  // null: it never slows down
+	GuardsMap      bool           `json:"guardsMap"` // the map of seats is for who is inside
+	Codes          bool           `json:"codes"`     // who joins needs one
+	Proof          int            `json:"proof"`     // of work: the highest number to be tried; 0: none
+	Slow           *slowBody      `json:"slow"`      // null: it never slows down
 }
 
 type roomBody struct {
@@ -57,7 +58,7 @@ type roomBody struct {
 
 func (r *Room) body() roomBody {
 	b := roomBody{Event: r.Event, State: r.State, termsBody: termsBody{Rate: r.Terms.Rate, Burst: r.Terms.Burst, Cap: r.Terms.Cap,
-		SessionSeconds: int(r.Terms.Session.Seconds()), JoinsAt: r.Joins, OpensAt: r.Opens,
+		SessionSeconds: int(r.Terms.Session.Seconds()), JoinsAt: r.Joins, OpensAt: r.Opens, GuardsMap: r.GuardsMap,
 		Codes: r.Terms.Codes, Proof: r.Terms.Proof, Slow: r.Terms.Slow.body()}}
 	if r.HasDraw() {
 		b.ClosesAt, b.External, b.Draw = &r.Closes, &r.announced.External, r.drawState()
@@ -76,7 +77,7 @@ func (a *API) putRoom(c echo.Context) error {
 	}
 	p := Plan{Terms: Terms{Rate: body.Rate, Burst: body.Burst, Cap: body.Cap, Session: time.Duration(body.SessionSeconds) * time.Second,
 		Codes: body.Codes, Proof: body.Proof, Slow: body.Slow.slow()},
-		Joins: body.JoinsAt, Opens: body.OpensAt}
+		Joins: body.JoinsAt, Opens: body.OpensAt, GuardsMap: body.GuardsMap}
 	if body.ClosesAt != nil {
 		p.Closes = *body.ClosesAt
 	}

@@ -484,3 +484,22 @@ func (p Passes) Admit(ctx context.Context, event, user, token string) (*seatmap.
 	}
 	return pass, nil
 }
+
+// Watch returns until when an account may watch the map of an event with the pass
+// it shows; the zero time where the room guards no map. Its errors are ready to be
+// returned. It asks nothing of Redis: a pass that was revoked shows the map until
+// its time is over, and books nothing.
+func (p Passes) Watch(ctx context.Context, event, user, token string) (until time.Time, err error) {
+	room, err := p.rooms.Room(ctx, event)
+	if errors.Is(err, ErrNoRoom) || err == nil && !room.GuardsMap {
+		return time.Time{}, nil
+	}
+	if err != nil {
+		return time.Time{}, problem(err)
+	}
+	pass, err := p.Admit(ctx, event, user, token)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return pass.Until, nil
+}

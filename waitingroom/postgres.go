@@ -34,7 +34,7 @@ func NewStore(pool *pgxpool.Pool) *Store { return &Store{pool, make(chan struct{
 
 const roomColumns = `event_id, version, state, rate, burst, cap, session_ms, slow_hold_ms, slow_checkout_ms, slow_failures,
 	joins_at, closes_at, opens_at, coalesce(announcement, ''),
-	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last, codes, proof, created_at`
+	coalesce(tickets, 0), root, told, key, frozen_at, drawn_at, serving, last, codes, proof, created_at, guards_map`
 
 func scanRoom(row pgx.CollectableRow) (*Room, error) {
 	var (
@@ -45,7 +45,7 @@ func scanRoom(row pgx.CollectableRow) (*Room, error) {
 		announcement          string
 	)
 	err := row.Scan(&r.Event, &r.version, &r.State, &r.Terms.Rate, &r.Terms.Burst, &r.Terms.Cap, &session, &hold, &pay, &r.Terms.Slow.Failures,
-		&r.Joins, &closes, &r.Opens, &announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof, &r.made)
+		&r.Joins, &closes, &r.Opens, &announcement, &r.Tickets, &root, &r.Told, &key, &frozen, &drawn, &r.serving, &r.last, &r.Terms.Codes, &r.Terms.Proof, &r.made, &r.GuardsMap)
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +131,10 @@ func create(ctx context.Context, tx pgx.Tx, event string, p Plan) error {
 	state, announcement, seed := p.announce(event)
 	t := p.Terms
 	_, err := tx.Exec(ctx, `INSERT INTO rooms (event_id, state, rate, burst, cap, session_ms, joins_at, closes_at, opens_at, announcement, seed, codes, proof,
-			slow_hold_ms, slow_checkout_ms, slow_failures)
-		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16)`,
+			slow_hold_ms, slow_checkout_ms, slow_failures, guards_map)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
 		event, state, t.Rate, t.Burst, t.Cap, t.Session.Milliseconds(), p.Joins, orNull(p.Closes), p.Opens, announcement, seed, t.Codes, t.Proof,
-		t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures)
+		t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures, p.GuardsMap)
 	return err
 }
 
@@ -176,10 +176,10 @@ func change(ctx context.Context, tx pgx.Tx, old *Room, p Plan) error {
 	}
 	t := p.Terms
 	_, err := tx.Exec(ctx, `UPDATE rooms SET version = version + 1, rate = $2, burst = $3, cap = $4, session_ms = $5, joins_at = $6, opens_at = $7,
-			codes = $8, proof = $9, slow_hold_ms = $10, slow_checkout_ms = $11, slow_failures = $12
+			codes = $8, proof = $9, slow_hold_ms = $10, slow_checkout_ms = $11, slow_failures = $12, guards_map = $13
 		WHERE event_id = $1`,
 		old.Event, t.Rate, t.Burst, t.Cap, t.Session.Milliseconds(), p.Joins, p.Opens,
-		t.Codes, t.Proof, t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures)
+		t.Codes, t.Proof, t.Slow.Hold.Milliseconds(), t.Slow.Checkout.Milliseconds(), t.Slow.Failures, p.GuardsMap)
 	return err
 }
 

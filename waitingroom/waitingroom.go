@@ -97,6 +97,8 @@ type Room struct {
 	Closes time.Time // when the list of the draw freezes; zero: there is no draw
 	Opens  time.Time // from then on people are let in
 
+	GuardsMap bool // the map of seats is for who is inside
+
 	// Of a room with a draw.
 	Tickets int // on the frozen list
 	Root    draw.Digest
@@ -133,6 +135,8 @@ type Plan struct {
 	Closes   time.Time // zero: no draw
 	Opens    time.Time
 	External draw.External // of the draw
+
+	GuardsMap bool // the map of seats is for who is inside
 }
 
 // announces says whether a plan announces what a room has announced.

@@ -262,7 +262,8 @@ func (b *builder) buildHub(a *app, v1 *echo.Group, feed *live.Feed, books *check
 	})
 	a.runners = append(a.runners, func(ctx context.Context) error { return feed.Run(ctx, a.hub) })
 	tickets := live.NewTickets(live.TicketOptions{Redis: b.st.rdb, Key: []byte(b.cfg.ServerKey)})
-	live.NewAPI(feed, a.hub, tickets).Without(books).Beside(waitingroom.Topic(""), waitingroom.NewAPI(rooms).Allow).Mount(v1)
+	live.NewAPI(feed, a.hub, tickets).Without(books).Admitting(waitingroom.NewPasses(rooms)).
+		Beside(waitingroom.Topic(""), waitingroom.NewAPI(rooms).Allow).Mount(v1)
 }
 
 // buildCheckout joins the arbiter to the gate and to who moves the money.

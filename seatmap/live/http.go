@@ -19,12 +19,12 @@ import (
 
 // Streams holds the sessions of those who watch; the hub does.
 type Streams interface {
-	// Serve streams a topic as Server-Sent Events until the session ends. An
-	// error says that nothing was written.
+	// Serve streams a topic as Server-Sent Events until the session ends, at the
+	// deadline of r's context at the latest. An error says that nothing was written.
 	Serve(w http.ResponseWriter, r *http.Request, topic string) error
 	// ServeWS upgrades to a WebSocket. allow returns a code when a topic may
-	// not be watched.
-	ServeWS(w http.ResponseWriter, r *http.Request, allow func(ctx context.Context, topic, ticket string) (code, detail string))
+	// not be watched, and else when the session must end, if it must.
+	ServeWS(w http.ResponseWriter, r *http.Request, allow func(ctx context.Context, topic, ticket string) (end time.Time, code, detail string))
 }
 
 // Books know what is sold of an event while it is without holds; checkout has
@@ -35,6 +35,17 @@ type Books interface {
 	Sold(ctx context.Context, event string) (seatmap.Map, map[string]int, error)
 }
 
+// PassHeader carries the pass of who watches a map that is for those inside.
+const PassHeader = "Seatcast-Pass"
+
+// Passes judge who may watch a map that is for those inside alone; the waiting
+// room does.
+type Passes interface {
+	// Watch returns until when an account may watch with the pass it shows; the
+	// zero time where none is asked for. Its errors are ready to be returned.
+	Watch(ctx context.Context, event, user, pass string) (until time.Time, err error)
+}
+
 // API serves maps: to poll, and to watch.
 type API struct {
 	feed    *Feed
@@ -42,6 +53,7 @@ type API struct {
 	tickets *Tickets
 	others  map[string]Allow   // by what a topic begins with
 	books   Books              // nil: without Redis what was known last is shown
+	passes  Passes             // nil: no map is for those inside alone
 	direct  singleflight.Group // reads of Redis, by event
 }
 
@@ -54,6 +66,12 @@ func NewAPI(feed *Feed, streams Streams, tickets *Tickets) *API {
 // Without has the maps of events without holds read from b.
 func (a *API) Without(b Books) *API {
 	a.books = b
+	return a
+}
+
+// Admitting has p judge the passes of those who want to watch.
+func (a *API) Admitting(p Passes) *API {
+	a.passes = p
 	return a
 }
 
@@ -82,23 +100,28 @@ func seatmapPath(event string) string { return "/v1/events/" + event + "/seatmap
 func livePath(event string) string { return "/v1/events/" + event + "/live" }
 
 // mayWatch judges who is given a ticket of a guarded event, and who may read
-// its map without one: whoever has a session.
-func mayWatch(c echo.Context) error {
-	_, err := web.User(c)
-	return err
+// its map without one: whoever has a session, and a pass where the map is for those
+// inside. It returns when that ends, if it does.
+func (a *API) mayWatch(c echo.Context, event string) (end time.Time, err error) {
+	user, err := web.User(c)
+	if err != nil || a.passes == nil {
+		return end, err
+	}
+	return a.passes.Watch(c.Request().Context(), event, user, c.Request().Header.Get(PassHeader))
 }
 
 // ticket gives one to who may watch. One of an event that is not guarded opens
 // nothing that is not open.
 func (a *API) ticket(c echo.Context) error {
-	if err := mayWatch(c); err != nil {
+	end, err := a.mayWatch(c, c.Param("event"))
+	if err != nil {
 		return err
 	}
 	sale, err := a.sale(c.Request().Context(), c.Param("event"))
 	if err != nil {
 		return problem(err)
 	}
-	ticket, expires := a.tickets.Issue(sale.Event)
+	ticket, expires := a.tickets.Issue(sale.Event, end)
 	c.Response().Header().Set("Cache-Control", "no-store")
 	return c.JSON(http.StatusCreated, struct {
 		Ticket    string    `json:"ticket"`
@@ -107,10 +130,11 @@ func (a *API) ticket(c echo.Context) error {
 	}{ticket, expires.UTC(), livePath(sale.Event) + "?ticket=" + ticket})
 }
 
-// admit uses up a ticket of a guarded event. Any other asks for none.
-func (a *API) admit(ctx context.Context, sale *seatmap.Sale, ticket string) error {
+// admit uses up a ticket of a guarded event and returns its end. Any other asks for
+// none.
+func (a *API) admit(ctx context.Context, sale *seatmap.Sale, ticket string) (end time.Time, err error) {
 	if !sale.Guarded {
-		return nil
+		return end, nil
 	}
 	return a.tickets.Redeem(ctx, sale.Event, ticket)
 }
@@ -122,15 +146,28 @@ func (a *API) seatmap(c echo.Context) error {
 	if err != nil {
 		return problem(err)
 	}
-	if mayWatch(c) != nil {
-		if err := a.admit(ctx, sale, c.QueryParam("ticket")); err != nil {
-			return problem(err)
-		}
+	if err := a.mayRead(c, sale); err != nil {
+		return problem(err)
 	}
 	if c.QueryParams().Has("since") {
 		return a.since(c, sale)
 	}
 	return a.whole(c, sale)
+}
+
+// mayRead judges who reads a map: with a session, or with a ticket, which is used
+// up. Whoever is signed in and shows no ticket is told what their session lacks.
+func (a *API) mayRead(c echo.Context, sale *seatmap.Sale) error {
+	if !sale.Guarded {
+		return nil
+	}
+	ticket := c.QueryParam("ticket")
+	_, refused := a.mayWatch(c, sale.Event)
+	if _, stranger := web.User(c); refused == nil || ticket == "" && stranger == nil {
+		return refused
+	}
+	_, err := a.admit(c.Request().Context(), sale, ticket)
+	return err
 }
 
 func (a *API) whole(c echo.Context, sale *seatmap.Sale) error {
@@ -326,10 +363,17 @@ func (a *API) live(c echo.Context) error {
 	if !sale.Hot {
 		return c.NoContent(http.StatusNoContent)
 	}
-	if err := a.admit(ctx, sale, c.QueryParam("ticket")); err != nil {
+	end, err := a.admit(ctx, sale, c.QueryParam("ticket"))
+	if err != nil {
 		return problem(err)
 	}
-	if err := a.streams.Serve(web.Stream(c), c.Request(), seatmap.Topic(sale.Event)); err != nil {
+	r := c.Request()
+	if !end.IsZero() {
+		ctx, cancel := context.WithDeadline(ctx, end)
+		defer cancel()
+		r = r.WithContext(ctx)
+	}
+	if err := a.streams.Serve(web.Stream(c), r, seatmap.Topic(sale.Event)); err != nil {
 		return problem(err)
 	}
 	c.Response().Committed = true
@@ -340,7 +384,7 @@ func (a *API) live(c echo.Context) error {
 // good for.
 func (a *API) ws(c echo.Context) error {
 	first := c.QueryParam("ticket")
-	a.streams.ServeWS(web.Stream(c), c.Request(), func(ctx context.Context, topic, ticket string) (code, detail string) {
+	a.streams.ServeWS(web.Stream(c), c.Request(), func(ctx context.Context, topic, ticket string) (end time.Time, code, detail string) {
 		return a.allow(ctx, topic, cmp.Or(ticket, first))
 	})
 	c.Response().Committed = true
@@ -348,34 +392,35 @@ func (a *API) ws(c echo.Context) error {
 }
 
 // allow judges a topic a WebSocket asks for with a ticket, or none.
-func (a *API) allow(ctx context.Context, topic, ticket string) (code, detail string) {
+func (a *API) allow(ctx context.Context, topic, ticket string) (end time.Time, code, detail string) {
 	event, ok := eventOf(topic)
 	if !ok {
 		for prefix, allow := range a.others {
 			if strings.HasPrefix(topic, prefix) {
-				return allow(ctx, topic)
+				code, detail = allow(ctx, topic)
+				return end, code, detail
 			}
 		}
-		return "unknown_topic", "topics are seatmap/<event> and queue/<event>"
+		return end, "unknown_topic", "topics are seatmap/<event> and queue/<event>"
 	}
 	sale, err := a.sale(ctx, event)
 	switch {
 	case errors.Is(err, seatmap.ErrNoEvent):
-		return "unknown_topic", "there is no event of this id"
+		return end, "unknown_topic", "there is no event of this id"
 	case err != nil:
-		return "unavailable", "events cannot be looked up now; ask again in a second"
+		return end, "unavailable", "events cannot be looked up now; ask again in a second"
 	case !sale.Hot:
-		return "not_pushed", "poll " + seatmapPath(event)
+		return end, "not_pushed", "poll " + seatmapPath(event)
 	}
-	err = a.admit(ctx, sale, ticket)
+	end, err = a.admit(ctx, sale, ticket)
 	if p := refused(err); p != nil {
-		return p.Code, p.Detail
+		return end, p.Code, p.Detail
 	}
 	if err != nil {
 		a.feed.o.Log.WarnContext(ctx, "ticket of a socket not judged", "event", event, "err", err)
-		return "unavailable", "tickets cannot be looked up now; ask again in a second"
+		return end, "unavailable", "tickets cannot be looked up now; ask again in a second"
 	}
-	return "", ""
+	return end, "", ""
 }
 
 func (a *API) sale(ctx context.Context, event string) (*seatmap.Sale, error) {

@@ -35,9 +35,9 @@ func (s streams) Serve(w http.ResponseWriter, r *http.Request, topic string) err
 	return err
 }
 
-func (s streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(context.Context, string, string) (string, string)) {
+func (s streams) ServeWS(w http.ResponseWriter, r *http.Request, allow func(context.Context, string, string) (time.Time, string, string)) {
 	s.answer(w, r)
-	code, _ := allow(r.Context(), r.URL.Query().Get("topic"), "")
+	_, code, _ := allow(r.Context(), r.URL.Query().Get("topic"), "")
 	_, _ = fmt.Fprintf(w, "%q", code)
 }
 

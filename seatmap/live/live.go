@@ -31,7 +31,8 @@
 // for a tick, and those of the process itself before they are heard.
 //
 // A guarded map is shown only to who has a session, or a ticket: signed, good
-// for one event, once and soon (ticket.go). Nothing of either is in a stream.
+// for one event, once and soon (ticket.go). Where its event lets people in one by
+// one it may be for those inside alone (Passes): what a pass opens ends with it. Nothing of either is in a stream.
 //
 // The package holds no streams: it publishes to a Broadcaster and answers its
 // questions (Feed.Snapshot, Feed.Hello). It reads no Postgres: what it needs of

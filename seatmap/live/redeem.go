@@ -36,30 +36,31 @@ func NewTickets(o TicketOptions) *Tickets {
 	return &Tickets{rdb: o.Redis, seal: newSeal(o.Key), life: cmp.Or(o.Life, 30*time.Second)}
 }
 
-// Issue makes a ticket of an event.
-func (t *Tickets) Issue(event string) (ticket string, expires time.Time) {
+// Issue makes a ticket of an event. What it opens ends at end, unless that is the
+// zero time.
+func (t *Tickets) Issue(event string, end time.Time) (ticket string, expires time.Time) {
 	expires = time.Now().Add(t.life).Truncate(time.Millisecond)
-	return t.seal.issue(event, expires), expires
+	return t.seal.issue(event, expires, end), expires
 }
 
-// Redeem uses a ticket up. It returns ErrNoTicket, ErrTicketForged,
+// Redeem uses a ticket up and returns its end. It returns ErrNoTicket, ErrTicketForged,
 // ErrTicketExpired, ErrTicketUsed, or ErrStore when whether it was used is not
 // known: then it lets nobody in. What a Redis forgets within the ticket's life
 // may let its bearer in again.
-func (t *Tickets) Redeem(ctx context.Context, event, ticket string) error {
+func (t *Tickets) Redeem(ctx context.Context, event, ticket string) (end time.Time, err error) {
 	if ticket == "" {
-		return ErrNoTicket
+		return end, ErrNoTicket
 	}
-	id, err := t.seal.open(event, ticket, time.Now())
+	id, end, err := t.seal.open(event, ticket, time.Now())
 	if err != nil {
-		return err
+		return end, err
 	}
 	first, err := t.rdb.SetNX(ctx, usedKey(event, id), "", t.life+rememberUsed).Result()
 	if err != nil {
-		return fmt.Errorf("redeem a ticket of %s: %w: %w", event, ErrStore, err)
+		return end, fmt.Errorf("redeem a ticket of %s: %w: %w", event, ErrStore, err)
 	}
 	if !first {
-		return ErrTicketUsed
+		return end, ErrTicketUsed
 	}
-	return nil
+	return end, nil
 }

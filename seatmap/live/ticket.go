@@ -20,14 +20,15 @@ var (
 
 // seal makes and reads tickets. A ticket is
 //
-//	expiry, Unix ms (8 bytes) · id (16) · HMAC-SHA256 of event and both (32)
+//	expiry, Unix ms (8 bytes) · end, Unix ms (8) · id (16) · HMAC-SHA256 of event and all three (32)
 //
-// in base64url. It names nobody: a stream is the same for all.
+// in base64url. The end is that of what it opens; 0: it has none. It names nobody: a stream is the same for all.
 type seal []byte
 
 // Bytes of a ticket.
 const (
-	sealedAt    = 8 + 16
+	idAt        = 8 + 8
+	sealedAt    = idAt + 16
 	ticketBytes = sealedAt + sha256.Size
 )
 
@@ -39,24 +40,31 @@ func newSeal(serverKey []byte) seal {
 	return m.Sum(nil)
 }
 
-func (s seal) issue(event string, expires time.Time) string {
+func (s seal) issue(event string, expires, end time.Time) string {
 	b := binary.BigEndian.AppendUint64(make([]byte, 0, ticketBytes), uint64(expires.UnixMilli()))
-	b = b[:sealedAt]
-	_, _ = rand.Read(b[8:]) // never fails: it ends the program instead
+	var until uint64
+	if !end.IsZero() {
+		until = uint64(end.UnixMilli())
+	}
+	b = binary.BigEndian.AppendUint64(b, until)[:sealedAt]
+	_, _ = rand.Read(b[idAt:]) // never fails: it ends the program instead
 	return base64.RawURLEncoding.EncodeToString(append(b, s.mac(event, b)...))
 }
 
-// open returns what tells one ticket of an event from another. The time is
-// judged last: only a ticket of ours has one.
-func (s seal) open(event, ticket string, now time.Time) (id string, err error) {
+// open returns what tells one ticket of an event from another, and its end. The
+// time is judged last: only a ticket of ours has one.
+func (s seal) open(event, ticket string, now time.Time) (id string, end time.Time, err error) {
 	b, err := base64.RawURLEncoding.Strict().DecodeString(ticket)
 	if err != nil || len(b) != ticketBytes || !hmac.Equal(b[sealedAt:], s.mac(event, b[:sealedAt])) {
-		return "", ErrTicketForged
+		return "", end, ErrTicketForged
 	}
 	if now.UnixMilli() >= int64(binary.BigEndian.Uint64(b)) {
-		return "", ErrTicketExpired
+		return "", end, ErrTicketExpired
 	}
-	return base64.RawURLEncoding.EncodeToString(b[8:sealedAt]), nil
+	if until := int64(binary.BigEndian.Uint64(b[8:])); until > 0 {
+		end = time.UnixMilli(until)
+	}
+	return base64.RawURLEncoding.EncodeToString(b[idAt:sealedAt]), end, nil
 }
 
 // mac needs no length: what it signs beside the event has one of its own.

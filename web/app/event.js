@@ -6,6 +6,7 @@ import { ACCESSIBLE, Chart } from './chart.js';
 import { Clock, Countdown, mmss } from './clock.js';
 import { $, h, swatch } from './dom.js';
 import { Feed } from './feed.js';
+import { toLine } from './line.js';
 import { areaWords, describe, SeatList } from './list.js';
 import { SeatMap } from './map.js';
 import { Panel } from './panel.js';
@@ -18,6 +19,7 @@ const MODES = {
   connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
   unheld: 'Only sold seats are shown: yours are confirmed at checkout',
   guarded: 'Sign in to see which seats are free',
+  outside: 'Which seats are free is shown to who is let in',
 };
 
 const clock = new Clock();
@@ -125,6 +127,10 @@ async function house(event, cart, first) {
     if (event.areas.length && cart.stage === 'picking') panel.draw();
   };
   const holds = new Holds(event, () => panel.draw());
+  let inside = true; // what the map says; whoever holds seats pays for them first
+  let resumed = false;
+  const leave = () => { if (!inside && resumed && cart.stage === 'picking') toLine(event.id); };
+  cart.addEventListener('change', leave);
   const feed = new Feed({
     event: event.id, chart: event.chart, guarded: event.guarded, api, clock,
     sink: {
@@ -138,6 +144,8 @@ async function house(event, cart, first) {
       },
       mode: (mode) => {
         holds.heard(mode);
+        inside = mode !== 'outside';
+        leave();
         const shown = mode === 'late' && !event.holds ? 'unheld' : mode; // a poll does not say why it is late
         $('live').dataset.mode = shown;
         $('live-text').textContent = MODES[shown];
@@ -147,6 +155,8 @@ async function house(event, cart, first) {
   });
   feed.start(event.mode === 'hot');
   await cart.resume();
+  resumed = true;
+  leave();
 }
 
 function header(event) {

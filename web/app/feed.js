@@ -12,7 +12,7 @@ const FRAMES = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
  * @property {(frame: object) => void} snapshot
  * @property {(frame: object) => void} delta
  * @property {(sha: string) => Promise<void>} chart another chart is in force: fetch it, and forget the map of the old one
- * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late'|'unheld'|'guarded') => void} mode late: what is shown may be behind; unheld: only what is sold is shown; guarded: nothing is shown without a session
+ * @property {(mode: 'connecting'|'live'|'polling'|'waiting'|'late'|'unheld'|'guarded'|'outside') => void} mode late: what is shown may be behind; unheld: only what is sold is shown; guarded: nothing is shown without a session; outside: nor to who is not let in
  * @property {() => void} heard something arrived: what is shown is as of now
  */
 
@@ -226,7 +226,7 @@ export class Feed {
       else if (streamAt === Infinity) streamAt = 0;
       this.#snapshot(frame);
     } catch (p) {
-      if (turn === this.#turn) this.#sink.mode(p.code === 'token_missing' ? 'guarded' : 'waiting');
+      if (turn === this.#turn) this.#sink.mode(p.code === 'token_missing' ? 'guarded' : p.code?.startsWith('pass_') ? 'outside' : 'waiting');
     }
     if (turn !== this.#turn) return; // another chart, or something else took over
     if (Date.now() >= streamAt) this.#open();

@@ -65,24 +65,33 @@ function bookedEvent(path) {
   return v1 === 'v1' && bookings === 'bookings' && name ? name.split('.')[0] : null;
 }
 
-/** passFor is the pass to show with a call about bookings, or null. */
+/** watchedEvent is the event whose map a call is about, or null. */
+const watchedEvent = (path) => /^\/v1\/events\/([^/]+)\/(seatmap|live-ticket)$/.exec(path)?.[1] ?? null;
+
+/** passFor is the pass to show with a call about bookings or a map, or null. */
 export function passFor(path) {
-  const event = bookedEvent(path);
+  const event = bookedEvent(path) ?? watchedEvent(path);
   return event && localStorage.getItem(passKey(event));
 }
 
 /**
- * backToLine leads a shopper who wants to book and is not let in to the line. A pass
+ * toLine leads a shopper who is not inside any more, or never was, to the line. A pass
  * that may be another tab's stays.
+ */
+export function toLine(event) {
+  if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
+  location.assign(`/queue/${event}`);
+}
+
+/**
+ * backToLine leads a shopper who wants to book and is not let in to the line.
  * @param {string} method
  * @param {string} path
  * @param {string} code
  */
 export function backToLine(method, path, code) {
   const event = bookedEvent(path);
-  if (method !== 'POST' || !event || !code.startsWith('pass_')) return;
-  if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
-  location.assign(`/queue/${event}`);
+  if (method === 'POST' && event && code.startsWith('pass_')) toLine(event);
 }
 
 /**
