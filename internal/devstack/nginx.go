@@ -19,21 +19,30 @@ type Nginx struct {
 
 // Nginx starts an nginx under a name of its own in the home and returns when it
 // answers. http is what its configuration says inside http{}, given the address
-// of the loopback it is to listen on. It returns ErrMissing when nginx is not
-// installed.
-func (h *Home) Nginx(ctx context.Context, name string, http func(listen string) string) (n *Nginx, err error) {
+// of the loopback it is to listen on; modules are those it loads, by the names that
+// Debian gives them, such as http-js. It returns ErrMissing when nginx or one of them
+// is not installed.
+func (h *Home) Nginx(ctx context.Context, name string, http func(listen string) string, modules ...string) (n *Nginx, err error) {
 	err = onFreePorts(func() error {
-		n, err = h.nginxOnce(ctx, name, http)
+		n, err = h.nginxOnce(ctx, name, http, modules)
 		return err
 	})
 	return n, err
 }
 
 // nginxOnce is Nginx with one try to have its port.
-func (h *Home) nginxOnce(ctx context.Context, name string, http func(listen string) string) (*Nginx, error) {
+func (h *Home) nginxOnce(ctx context.Context, name string, http func(listen string) string, modules []string) (*Nginx, error) {
 	nginx, err := nginxProgram()
 	if err != nil {
 		return nil, err
+	}
+	load := ""
+	for _, module := range modules {
+		file := "/usr/lib/nginx/modules/ngx_" + strings.ReplaceAll(module, "-", "_") + "_module.so"
+		if !exists(file) {
+			return nil, missing(file, "libnginx-mod-"+module)
+		}
+		load += "load_module " + file + ";\n"
 	}
 	data := h.path(name)
 	if err := evict(data, "nginx", syscall.SIGTERM); err != nil {
@@ -48,7 +57,7 @@ func (h *Home) nginxOnce(ctx context.Context, name string, http func(listen stri
 	}
 	n := &Nginx{addr: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 	conf := filepath.Join(data, "nginx.conf")
-	if err := os.WriteFile(conf, []byte(nginxConf(http(n.addr))), 0o644); err != nil {
+	if err := os.WriteFile(conf, []byte(load+nginxConf(http(n.addr))), 0o644); err != nil {
 		return nil, fmt.Errorf("devstack: %w", err)
 	}
 	if n.process, err = h.launch(name, h.command(syscall.SIGKILL, data, nginx, "-p", data, "-c", conf, "-e", "stderr")); err != nil {
