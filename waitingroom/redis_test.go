@@ -12,13 +12,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"seatcast/internal/browsertest"
 	"seatcast/internal/devstack/devtest"
 	"seatcast/seatmap"
 	"seatcast/waitingroom"
 	"seatcast/waitingroom/draw"
 )
 
-func TestMain(m *testing.M) { devtest.Main(m) }
+func TestMain(m *testing.M) { devtest.Main(m, browsertest.Stop) }
 
 // hall is a room of a test of its own.
 type hall struct {

@@ -175,7 +175,7 @@ func TestACodeThatWillNotDoIsSaidAtItsField(t *testing.T) {
 func TestAShardIsFoundByTheTicketAsTheServerFindsIt(t *testing.T) {
 	p := browsertest.Open(t, client(t, noAPI))
 	got := browsertest.Eval[[]int](p, browsertest.Modules+`
-		const { shardOf } = await use('line.js');
+		const { shardOf } = await use('draw.js');
 		const ticket = btoa(String.fromCharCode(0b10110111, 255, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)).replaceAll('=', '');
 		return [1, 256, 257, 512, 513, 1024, 1025].map((n) => shardOf(ticket, n));`)
 	if fmt.Sprint(got) != "[0 0 1 1 2 2 5]" {

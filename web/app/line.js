@@ -5,6 +5,13 @@ const PASS = 'seatcast.pass.';
 const RECEIPT = 'seatcast.receipt.';
 const TICKET = 'seatcast.ticket.';
 
+const KEPT = 3600; // seconds: longer than the time inside, for who comes back to pay
+
+function cookie(event, pass, seconds) {
+  const secure = location.protocol === 'https:' ? '; Secure' : '';
+  document.cookie = `seatcast-pass=${pass}; Path=/events/${encodeURIComponent(event)}; Max-Age=${seconds}; SameSite=Lax${secure}`;
+}
+
 /**
  * ticketOf is whose line this tab is in: the ticket its account has in an event. A tab
  * that does not know yet takes the one that this browser had last.
@@ -40,7 +47,7 @@ export class Keep {
     else localStorage.removeItem(this.#key(PLACE));
   }
 
-  /** receipt is the one of a draw: {ticket, place}, or null. */
+  /** receipt is the one of a draw: {ticket, place}, or null; before is that of another announcement, if there was one. */
   get receipt() { return read(this.#key(RECEIPT)); }
 
   /**
@@ -51,10 +58,16 @@ export class Keep {
    * @param {string} announcement
    */
   give(ticket, place, announcement) {
-    if (this.receipt?.announcement !== announcement) localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement }));
+    const had = this.receipt;
+    if (had?.announcement === announcement) return;
+    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: had?.before ?? had?.place }));
   }
 
-  set pass(pass) { localStorage.setItem(passKey(this.#event), pass); }
+  /** A proxy that checks passes sees this one when the page of the event is asked for. */
+  set pass(pass) {
+    localStorage.setItem(passKey(this.#event), pass);
+    cookie(this.#event, pass, KEPT);
+  }
 
   #key(what) { return `${what + this.#event}.${ticketOf(this.#event)}`; }
 }
@@ -80,6 +93,7 @@ export function passFor(path) {
  */
 export function toLine(event) {
   if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
+  cookie(event, '', 0);
   location.assign(`/queue/${event}`);
 }
 
@@ -102,13 +116,4 @@ export function backToLine(method, path, code) {
 export function range(ahead, eta) {
   if (!eta || eta.fast <= 0) return null;
   return { from: Math.max(1, Math.floor(ahead / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(ahead / eta.slow)) : null };
-}
-
-/** shardOf is the shard of a draw in which a ticket is, among so many tickets. */
-export function shardOf(ticket, tickets) {
-  const bits = tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256));
-  const raw = atob(ticket.replaceAll('-', '+').replaceAll('_', '/'));
-  let first = 0;
-  for (let k = 0; k < 4; k++) first = first * 256 + raw.charCodeAt(k);
-  return Math.floor(first / 2 ** (32 - bits));
 }

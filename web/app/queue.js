@@ -2,10 +2,12 @@
 // It is the same for everybody; what is yours comes from one call.
 
 import { Api, Problem } from './api.js';
+import { Check } from './check.js';
 import { Clock } from './clock.js';
 import { $ } from './dom.js';
+import { shardOf } from './draw.js';
 import { prove } from './gate.js';
-import { Keep, range, shardOf } from './line.js';
+import { Keep, range } from './line.js';
 import { Session } from './session.js';
 import { count, number, sentence, when } from './words.js';
 
@@ -13,6 +15,7 @@ const event = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 const base = `/v1/queue/${encodeURIComponent(event)}`;
 const api = new Api(new Clock(), new Session());
 const keep = new Keep(event);
+const check = new Check(base, keep);
 
 let zone = 'UTC';
 let name = 'Seatcast';
@@ -204,6 +207,10 @@ const ask = once(async () => {
 
 function enter({ pass, expiresAt }) {
   keep.pass = pass;
+  welcome(expiresAt);
+}
+
+function welcome(expiresAt) {
   inside = true;
   const go = /** @type {HTMLAnchorElement} */ ($('enter'));
   go.href = `/events/${encodeURIComponent(event)}`;
@@ -285,13 +292,14 @@ function draw() {
   $('code-label').textContent = frame.asks === 'proof' ? 'Your code, if you have one' : 'Your code';
   $('leave').hidden = !mine || inside || over;
   $('sound-label').hidden = !mine || inside || over;
+  check.offer(frame.draw?.state === 'drawn' ? mine : null);
 }
 
 function place() {
   shown = Math.min(shown, Math.max(0, mine.number - frame.serving));
   $('ahead').textContent = number(shown);
   $('ahead-text').textContent = shown === 1 ? 'is before you' : 'are before you';
-  const from = Math.max(keep.place?.from ?? 1, 1);
+  const from = Math.max(mine.from ?? keep.place?.from ?? 1, 1);
   /** @type {HTMLProgressElement} */ ($('progress')).value = 100 * (1 - Math.min(1, shown / from));
   const r = frame.state === 'open' && shown > 0 ? range(shown, frame.eta) : null;
   $('wait').textContent = !r ? '' : r.to === null ? 'How long it takes nobody knows at the moment.'
@@ -337,7 +345,21 @@ function watch() {
 
 const look = once(async () => hear(await api.get(base)));
 
+/** act shows an invented scene. */
+function act({ frame: f, mine: m = null, until, problem }) {
+  frame = f;
+  mine = m;
+  draw();
+  if (until) welcome(until);
+  if (problem) trouble(act, sentence(problem));
+}
+
 async function main() {
+  const scene = new URLSearchParams(location.search).get('preview');
+  if (scene !== null) {
+    (await import('./preview.js')).preview(scene, act);
+    return;
+  }
   $('join').onclick = join;
   code.onkeydown = (e) => { if (e.key === 'Enter') join(); };
   $('leave').onclick = leave;
