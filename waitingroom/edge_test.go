@@ -46,6 +46,9 @@ func newEdge(t *testing.T) *edge {
 			w.WriteHeader(http.StatusBadGateway)
 		case r.URL.Path == "/v1/passes/keys":
 			e.asked.Add(1)
+			if r.ContentLength != 0 || len(r.TransferEncoding) > 0 {
+				t.Errorf("the keys are asked for with a body of %d bytes, which does not come", r.ContentLength)
+			}
 			api := web.New(web.Options{Log: quiet})
 			waitingroom.NewAPI(waitingroom.New(waitingroom.Options{Keys: e.keys.Load()})).MountPublic(api.Group("/v1"))
 			api.ServeHTTP(w, r)
