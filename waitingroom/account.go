@@ -118,6 +118,9 @@ func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held,
 		}
 	}
 	hall.gave(h.Number)
+	if h.New {
+		r.metrics.joins.WithLabelValues(event).Inc()
+	}
 	return h, r.sign(h)
 }
 
@@ -207,6 +210,7 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 		t, err = r.o.Line.Claim(ctx, event, id, Known{Number: place.Number, Version: room.version})
 		return err
 	})
+	r.metrics.claim(event, t, err)
 	if err != nil || t.Inside.IsZero() {
 		return t, "", err
 	}

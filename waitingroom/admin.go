@@ -18,6 +18,7 @@ import (
 func (a *API) MountAdmin(g *echo.Group) {
 	g.PUT("/rooms/:event", a.putRoom)
 	g.GET("/rooms/:event", a.getRoom)
+	g.DELETE("/rooms/:event", a.deleteRoom)
 	g.PUT("/rooms/:event/rate", a.putRate)
 	g.POST("/rooms/:event/pause", a.turning(Paused))
 	g.POST("/rooms/:event/resume", a.turning(Open))
@@ -53,7 +54,8 @@ type roomBody struct {
 	Draw  string `json:"draw,omitempty"`  // announced, frozen or drawn
 	Frame any    `json:"frame,omitempty"` // what everybody is told
 
-	Suspected *int `json:"suspected,omitempty"` // accounts
+	Suspected *int  `json:"suspected,omitempty"` // accounts
+	Measured  *sale `json:"measured,omitempty"`  // of the sale, within the last seconds
 }
 
 func (r *Room) body() roomBody {
@@ -101,7 +103,8 @@ func (a *API) getRoom(c echo.Context) error {
 	}
 	b := room.body()
 	if _, _, err := a.rooms.Frame(ctx, room.Event); err == nil {
-		b.Frame = a.rooms.hall(room).shown()
+		h := a.rooms.hall(room)
+		b.Frame, b.Measured = h.shown(), h.measured()
 	}
 	if suspects, err := a.rooms.Suspects(ctx, room.Event); err == nil {
 		n := len(suspects)
@@ -142,6 +145,22 @@ func (a *API) judging(judge func(*Rooms, context.Context, string, string) error)
 		}
 		return c.NoContent(http.StatusNoContent)
 	}
+}
+
+// deleteRoom removes a room.
+func (a *API) deleteRoom(c echo.Context) error {
+	if _, err := web.Operator(c); err != nil {
+		return err
+	}
+	err := a.rooms.Drop(c.Request().Context(), c.Param("event"))
+	if errors.Is(err, ErrState) {
+		return &web.Problem{Status: http.StatusConflict, Code: "room_state",
+			Detail: "people could join this room already: end it first, with POST /v1/admin/rooms/{event}/over, or with state draw wait for its draw"}
+	}
+	if err != nil {
+		return refused(err)
+	}
+	return c.NoContent(http.StatusNoContent)
 }
 
 func (a *API) putRate(c echo.Context) error {

@@ -12,9 +12,11 @@ import (
 // booked has an admission written down, soon. Nobody waits for it: while Postgres
 // is away people are let in all the same.
 func (r *Rooms) booked(ctx context.Context, a admission) {
+	r.metrics.unwritten.Add(1)
 	select {
 	case r.books <- a:
 	default:
+		r.metrics.unwritten.Add(-1)
 		r.o.Log.WarnContext(ctx, "an admission is not written down: too many wait to be", "event", a.event, "pass", a.jti)
 	}
 }
@@ -37,10 +39,13 @@ func (r *Rooms) write(ctx context.Context) error {
 			}
 			if err := r.flush(context.WithoutCancel(ctx), batch); err != nil {
 				r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", len(batch), "err", err)
+				return nil
 			}
+			r.metrics.unwritten.Add(-int64(len(batch)))
 			return nil
 		}
 		if err := r.flush(ctx, batch); err == nil {
+			r.metrics.unwritten.Add(-int64(len(batch)))
 			batch = batch[:0]
 		}
 	}

@@ -3,8 +3,8 @@
 -- how many are here, not from who asks.
 --
 -- Those who are here and those called within the last two to four seconds make
--- up ten seconds of the rate. So of five who are called four may be absent, and
--- the rate is kept all the same.
+-- up ten seconds of the pace. So of five who are called four may be absent, and
+-- the pace is kept all the same.
 --
 -- For a minute after a room was made anew, each number that was given before counts as
 -- somebody who is here: most have not come back with theirs yet, and would be called all
@@ -29,12 +29,12 @@ if math.abs(now - tonumber(f[1])) >= 2000 then
 end
 local here = redis.call('ZCARD', try)
 local young = redis.call('ZCOUNT', q, '(' .. r.was, r.serving) - redis.call('ZCOUNT', try, '(' .. r.was, r.serving)
-local want = math.ceil(r.rate / 6) - here - young
+local want = math.ceil(r.pace / 6) - here - young
 if want <= 0 then return {r.serving} end
 
 local furthest = r.last
 if r.serving < r.given and math.abs(now - r.since) < 60000 then
-  furthest = math.min(r.last, r.was + math.ceil(r.rate / 6))
+  furthest = math.min(r.last, r.was + math.ceil(r.pace / 6))
 end
 local found = redis.call('ZRANGEBYSCORE', q, '(' .. r.serving, '+inf', 'WITHSCORES', 'LIMIT', want - 1, 1)
 local serving = math.max(math.min(tonumber(found[2] or furthest), furthest), r.serving) -- fewer wait than could be called: all of them

@@ -42,7 +42,7 @@ if number > r.was then
   ahead = redis.call('ZCOUNT', try, '-inf', r.was) + redis.call('ZCOUNT', q, '(' .. r.was, '(' .. number)
 end
 local tokens = fill(r, now)
-if ahead >= math.min(math.floor(tokens), r.cap - inside(adm, now), r.free) then return {'soon', ahead} end
+if ahead >= math.min(math.floor(tokens), math.min(r.cap, seated(r)) - inside(adm, now), r.free) then return {'soon', ahead} end
 
 till = now + r.session
 redis.call('ZREM', q, id)

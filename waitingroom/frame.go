@@ -22,6 +22,8 @@ type shown struct {
 	State     State      `json:"state"`
 	Serving   int64      `json:"serving"` // numbers up to it are called
 	Rate      int        `json:"rate"`    // a minute, as it is set
+	Pace      int        `json:"pace"`    // a minute, as it is now
+	Slowed    *string    `json:"slowed"`  // why it is lower, or fewer are let in; null: it is not
 	Waiting   int64      `json:"waiting"`
 	Inside    int64      `json:"inside"`
 	SeatsLeft int64      `json:"seatsLeft"`
@@ -35,7 +37,7 @@ type shown struct {
 	Poll      int        `json:"poll_after_ms"`
 }
 
-// eta is how many numbers are called a minute: by the rate as it is set, and as it
+// eta is how many numbers are called a minute: by the pace as it is now, and as it
 // was measured over the last minute, the slower and the faster of them.
 type eta struct {
 	Slow int `json:"slow"`
@@ -63,13 +65,16 @@ func (r *Room) drawState() string {
 const pollAfter = 5 * time.Second
 
 func (r *Room) shown(f Frame, e *eta) shown {
-	s := shown{State: f.State, Serving: f.Serving, Rate: f.Rate, Waiting: f.Waiting, Inside: f.Inside,
+	s := shown{State: f.State, Serving: f.Serving, Rate: f.Rate, Pace: f.Pace, Waiting: f.Waiting, Inside: f.Inside,
 		SeatsLeft: f.Free, Since: f.Since.UnixMilli(), Eta: e, JoinsAt: r.Joins, OpensAt: r.Opens, Poll: int(pollAfter.Milliseconds())}
 	switch {
 	case r.Terms.Codes:
 		s.Asks = "code"
 	case r.Terms.Proof > 0:
 		s.Asks = "proof"
+	}
+	if f.Slowed != "" {
+		s.Slowed = &f.Slowed
 	}
 	if r.HasDraw() {
 		s.ClosesAt, s.Draw = &r.Closes, &drawShown{r.drawState(), r.Tickets}
@@ -91,6 +96,7 @@ type hall struct {
 	frame   Frame
 	behind  bool      // Redis must be told what it does not know
 	seatsAt time.Time // when the seats were counted last
+	saidAt  time.Time // when it was said last what the sale did
 	keptAt  time.Time // when it was kept in Postgres last
 	kept    int64     // the last number then
 	unkept  error     // why it was not, the last time
@@ -105,6 +111,9 @@ type hall struct {
 	told      shown  // published last
 	toldPlain string
 	toldAt    time.Time
+	did       sale // on all nodes, as it was heard last
+
+	meters [2]meter // of what it did here, by Step
 }
 
 // gave notes that a number is somebody's.
@@ -141,7 +150,7 @@ func (h *hall) sampled(f Frame) *eta {
 	for len(h.samples) > 1 && f.At.Sub(h.samples[0].at) > measured {
 		h.samples = h.samples[1:]
 	}
-	e := &eta{f.Rate, f.Rate}
+	e := &eta{f.Pace, f.Pace}
 	took := f.At.Sub(h.samples[0].at)
 	if took < leastOf || f.Waiting == 0 {
 		return e // of a line that is short nothing is learnt
@@ -354,7 +363,7 @@ func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) e
 	defer h.turn.Unlock()
 	var uncalled error
 	if r.o.Calls {
-		uncalled = r.callNext(ctx, room, h)
+		uncalled = errors.Join(r.callNext(ctx, room, h), r.pace(ctx, room, h))
 		var err error
 		if room, err = r.Room(ctx, room.Event); err != nil {
 			return err
@@ -449,7 +458,7 @@ func (r *Rooms) count(ctx context.Context, room *Room, h *hall) (over bool, err 
 		return false, fmt.Errorf("count the seats: %w", err)
 	}
 	h.seatsAt = time.Now()
-	if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Left(ctx, room.Event, free) }); err != nil {
+	if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Left(ctx, room.Event, free, held) }); err != nil {
 		return false, err
 	}
 	if free+held > 0 || room.State == Draw || room.State == Closed {

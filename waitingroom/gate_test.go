@@ -273,7 +273,7 @@ func TestSuspectsAreNeverCalledAndChangeNothingForOthers(t *testing.T) {
 		b.must(b.rooms.Suspect(t.Context(), b.event, name))
 	}
 	line := waitingroom.NewLine(b.rdb)
-	b.must(line.Left(t.Context(), b.event, 1000))
+	b.must(line.Left(t.Context(), b.event, 1000, 0))
 	eventually(t, "it is open", func() bool {
 		room, err := b.rooms.Open(t.Context(), b.event)
 		return err == nil && room.State == waitingroom.Open

@@ -73,7 +73,7 @@ func (l *Line) trust(ctx context.Context, event string, ids ...draw.ID) error {
 	return l.each(ctx, trustScript, []string{lineKey(event), tarKey(event)}, ids)
 }
 
-func (l *Line) each(ctx context.Context, script *redis.Script, keys []string, ids []draw.ID) error {
+func (l *Line) each(ctx context.Context, script script, keys []string, ids []draw.ID) error {
 	for part := range slices.Chunk(ids, batchSize) {
 		args := make([]any, len(part))
 		for n, id := range part {

@@ -1,8 +1,9 @@
 -- look.lua reads what everybody who waits is told.
 --
 -- KEYS    room, q, adm, pre
--- Returns {state, now, serving, last, rate, waiting, inside, free, version, since}: waiting
---         are those not called yet, or on the list of the draw; since when the room is there
+-- Returns {state, now, serving, last, rate, waiting, inside, free, version, since, pace, slowed}:
+--         waiting are those not called yet, or on the list of the draw; since when the room is there; slowed is why the
+--         pace is below the rate, or seats when more are inside than will find one
 --         {cold}
 
 local room, q, adm, pre = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
@@ -16,4 +17,10 @@ if r.state == 'draw' then
 else
   waiting = redis.call('ZCOUNT', q, '(' .. r.serving, '+inf')
 end
-return {r.state, now, r.serving, r.last, r.rate, waiting, inside(adm, now), r.free, r.version, r.since}
+local within, slowed = inside(adm, now), ''
+if r.factor < 1 then
+  slowed = redis.call('HGET', room, 'why')
+elseif r.state == 'open' and waiting > 0 and within >= seated(r) then
+  slowed = 'seats'
+end
+return {r.state, now, r.serving, r.last, r.rate, waiting, within, r.free, r.version, r.since, r.pace, slowed}

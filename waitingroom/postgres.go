@@ -231,6 +231,13 @@ func (s *Store) changed(ctx context.Context, event, update string, args ...any) 
 	return r, err
 }
 
+// drop removes a room that nobody could join yet, or that is over, with its list and
+// its admissions. ErrNoRoom and ErrState.
+func (s *Store) drop(ctx context.Context, event string) error {
+	_, err := s.changed(ctx, event, `DELETE FROM rooms WHERE event_id = $1 AND (joins_at > now() OR state = 'over') RETURNING `+roomColumns, event)
+	return err
+}
+
 // keep notes how far a room has come, and returns how far it has called as it is
 // known now. Neither number falls.
 func (s *Store) keep(ctx context.Context, event string, serving, last int64) (kept int64, err error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"seatcast/seatmap"
@@ -42,24 +43,38 @@ var (
 	suspectLua string
 	//go:embed trust.lua
 	trustLua string
+	//go:embed pace.lua
+	paceLua string
+	//go:embed steer.lua
+	steerLua string
 )
 
 var (
-	joinScript  = redis.NewScript(roomLua + joinLua)
-	claimScript = redis.NewScript(roomLua + claimLua)
-	callScript  = redis.NewScript(roomLua + callLua)
-	leaveScript = redis.NewScript(roomLua + leaveLua)
-	lookScript  = redis.NewScript(roomLua + lookLua)
-	findScript  = redis.NewScript(roomLua + findLua)
-	tellScript  = redis.NewScript(roomLua + tellLua)
-	leftScript  = redis.NewScript(roomLua + leftLua)
-	openScript  = redis.NewScript(roomLua + openLua)
-	closeScript = redis.NewScript(roomLua + closeLua)
-	placeScript = redis.NewScript(roomLua + placeLua)
+	joinScript  = named("join", joinLua)
+	claimScript = named("claim", claimLua)
+	callScript  = named("call", callLua)
+	leaveScript = named("leave", leaveLua)
+	lookScript  = named("look", lookLua)
+	findScript  = named("find", findLua)
+	tellScript  = named("tell", tellLua)
+	leftScript  = named("left", leftLua)
+	openScript  = named("open", openLua)
+	closeScript = named("close", closeLua)
+	placeScript = named("place", placeLua)
 
-	suspectScript = redis.NewScript(roomLua + suspectLua)
-	trustScript   = redis.NewScript(roomLua + trustLua)
+	suspectScript = named("suspect", suspectLua)
+	trustScript   = named("trust", trustLua)
+	paceScript    = named("pace", paceLua)
+	steerScript   = named("steer", steerLua)
 )
+
+// script is one with a name.
+type script struct {
+	*redis.Script
+	name string
+}
+
+func named(name, text string) script { return script{redis.NewScript(roomLua + text), name} }
 
 // keys of a room. All carry the hash tag {event}, as those of its seats do.
 func roomKey(event string) string { return "room:{" + event + "}" }   // hash: terms, bucket, how far it has called
@@ -68,6 +83,7 @@ func admKey(event string) string  { return seatmap.InsideKey(event) } // zset: w
 func tryKey(event string) string  { return "try:{" + event + "}" }    // zset: who is called and here → number
 func seenKey(event string) string { return "seen:{" + event + "}" }   // zset: the same → when they asked last
 func preKey(event string) string  { return "pre:{" + event + "}" }    // hash: tickets of a draw → nonce
+func didKey(event string) string  { return "did:{" + event + "}" }    // hash: what the sale did, node → when, and what it says
 func newKey(event string) string  { return "new:{" + event + "}" }    // list: what became of that hash and is not in Postgres yet
 func tarKey(event string) string  { return "tar:{" + event + "}" }    // zset: who is suspected → number; 0: has no place
 func codeKey(event string) string { return "code:{" + event + "}" }   // hash: codes that were used → by whose ticket
@@ -95,19 +111,29 @@ func (l *Line) Linger(ctx context.Context, event string) error {
 // Line is who waits, in Redis. Its methods may be called concurrently, from any
 // number of processes. While Redis does not answer the error is
 // seatmap.ErrUnavailable.
-type Line struct{ rdb redis.UniversalClient }
+type Line struct {
+	rdb     redis.UniversalClient
+	scripts *prometheus.HistogramVec
+}
 
 // NewLine returns the lines of all rooms in a Redis.
-func NewLine(rdb redis.UniversalClient) *Line { return &Line{rdb} }
+func NewLine(rdb redis.UniversalClient) *Line {
+	return &Line{rdb, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "waitingroom_script_seconds", Help: "How long a script took from sending it to its answer.",
+		Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14), // 50 µs to 0.4 s
+	}, []string{"script"})}
+}
 
 // patience is how long Redis may take to answer.
 const patience = 1500 * time.Millisecond
 
 // run runs a script and returns what it did.
-func (l *Line) run(ctx context.Context, script *redis.Script, keys []string, args ...any) ([]any, error) {
+func (l *Line) run(ctx context.Context, script script, keys []string, args ...any) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	begun := time.Now()
 	values, err := script.Run(ctx, l.rdb, keys, args...).Slice()
+	l.scripts.WithLabelValues(script.name).Observe(time.Since(begun).Seconds())
 	if err != nil {
 		return nil, away(err)
 	}
@@ -131,6 +157,11 @@ func away(err error) error {
 func number(v any) int64 {
 	n, _ := v.(int64)
 	return n
+}
+
+func text(v any) string {
+	s, _ := v.(string)
+	return s
 }
 
 func moment(v any) time.Time { return time.UnixMilli(number(v)).UTC() }
@@ -269,7 +300,8 @@ func (l *Line) Look(ctx context.Context, event string) (Frame, error) {
 	}
 	state, _ := got[0].(string)
 	return Frame{At: moment(got[1]), State: State(state), Serving: number(got[2]), Last: number(got[3]),
-		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7]), version: number(got[8]), Since: moment(got[9])}, nil
+		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7]), version: number(got[8]), Since: moment(got[9]),
+		Pace: int(number(got[10])), Slowed: text(got[11])}, nil
 }
 
 // Order is what Postgres says of a room. The higher version is the newer one.
@@ -296,9 +328,16 @@ func (l *Line) Tell(ctx context.Context, event string, o Order) error {
 	return err
 }
 
-// Left tells a room how many seats are free.
-func (l *Line) Left(ctx context.Context, event string, free int64) error {
-	_, err := l.run(ctx, leftScript, []string{roomKey(event)}, free)
+// clear removes all there is of a room.
+func (l *Line) clear(ctx context.Context, event string) error {
+	return away(l.rdb.Unlink(ctx, roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event), newKey(event),
+		tarKey(event), codeKey(event), usedKey(event), didKey(event), seatmap.RevokedKey(event)).Err())
+}
+
+// Left tells a room how many seats are free, and how many others are held and may
+// become free again.
+func (l *Line) Left(ctx context.Context, event string, free, held int64) error {
+	_, err := l.run(ctx, leftScript, []string{roomKey(event)}, free, held)
 	return err
 }
 
@@ -306,13 +345,17 @@ func (l *Line) Left(ctx context.Context, event string, free int64) error {
 type Opening struct {
 	Order
 	Free int64 // seats
-	New  bool  // nobody was ever let in: the bucket begins full
+	New  bool  // nobody was ever let in: the bucket begins full, and at the full rate
 }
 
 // Make makes a room that is cold, and leaves one alone that is not.
 func (l *Line) Make(ctx context.Context, event string, o Opening) error {
+	factor, why := 1.0, ""
+	if (!o.New && o.Terms.Slow != Slow{}) { // what is slow at the moment nobody knows
+		factor, why = beginAgain, byBeginning
+	}
 	_, err := l.run(ctx, openScript, []string{roomKey(event)}, o.Version, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
-		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, flag(o.New), flag(o.Drawn))
+		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, flag(o.New), flag(o.Drawn), factor, why)
 	return err
 }
 

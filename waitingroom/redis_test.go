@@ -313,7 +313,7 @@ func TestPausedAndOverLetNobodyInAndPausingKeepsPlaces(t *testing.T) {
 	if turn := h.claim(0); turn.Inside.IsZero() {
 		t.Errorf("open again: %+v", turn)
 	}
-	h.must(h.line.Left(t.Context(), h.event, 0))
+	h.must(h.line.Left(t.Context(), h.event, 0, 0))
 	h.call()
 	if turn := h.claim(1); !turn.Inside.IsZero() {
 		t.Errorf("no seat is left: %+v", turn)

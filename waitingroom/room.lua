@@ -10,16 +10,21 @@ end
 
 -- read returns the room, or nil when it is cold.
 local function read(key)
-  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed', 'since', 'given')
+  local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed', 'since', 'given',
+    'factor', 'held')
   if not f[1] then return end
+  local rate, factor = tonumber(f[2]), tonumber(f[16] or 1)
   return {
-    state = f[1], rate = tonumber(f[2]), burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
+    state = f[1], rate = rate, burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
     free = tonumber(f[6]), serving = tonumber(f[7]), last = tonumber(f[8]), tokens = tonumber(f[9]), at = tonumber(f[10]),
     was = tonumber(f[11]), -- how far it had called two to four seconds ago
     version = tonumber(f[12]), -- of what Postgres says of it
     placed = f[13] == '1', -- whoever was drawn has a place
     since = tonumber(f[14] or 0), -- when it was made in this Redis
     given = tonumber(f[15] or 0), -- numbers up to it were given before that
+    factor = factor,
+    pace = math.min(rate, math.max(1, math.floor(rate * factor + 0.5))), -- a minute, as it is now
+    held = tonumber(f[17] or 0), -- seats that may become free again
   }
 end
 
@@ -29,10 +34,18 @@ local function behind(r)
   return tonumber(ARGV[#ARGV]) > r.version
 end
 
--- fill returns how many may come in now by the rate: a bucket that holds burst
--- and gets rate a minute. The clock of a new primary may be behind: see settle.
+-- brim is what the bucket holds: the burst, or as much less as the pace is.
+local function brim(r)
+  return math.max(1, r.burst * r.factor)
+end
+
+-- fill returns how many may come in now by the pace: a bucket that holds burst
+-- and gets pace a minute. The clock of a new primary may be behind: see settle.
+--
+-- The pace is never above the rate, nor the brim above the burst: however it is
+-- steered, those let in within any time w are at most rate * w + burst.
 local function fill(r, now)
-  return math.min(r.burst, r.tokens + math.max(0, now - r.at) * r.rate / 60000)
+  return math.min(brim(r), r.tokens + math.max(0, now - r.at) * r.pace / 60000)
 end
 
 -- settle ends what a primary whose clock was ahead has left in the future: the bucket
@@ -57,6 +70,13 @@ end
 -- inside counts those who are in the sale.
 local function inside(adm, now)
   return redis.call('ZCOUNT', adm, '(' .. now, '+inf')
+end
+
+-- seated is how many may be inside by the seats that are left: as many as hold some,
+-- at least, and three who look for each that is free. Some of them will leave
+-- without; of those who are more, most would find nothing.
+local function seated(r)
+  return r.held + 3 * r.free
 end
 
 -- line returns where the place of somebody is kept: who is suspected waits in tar (zset:

@@ -3,6 +3,7 @@ package waitingroom
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -48,14 +49,16 @@ type Options struct {
 // called concurrently. What operators say of a room counts on every node within a
 // second.
 type Rooms struct {
-	o      Options
-	warms  singleflight.Group // by event
-	looks  singleflight.Group // by event
-	reads  singleflight.Group // of Postgres
-	serves *rounds
-	tends  *rounds
-	draws  draws          // that are over
-	books  chan admission // to be written down
+	o       Options
+	warms   singleflight.Group // by event
+	looks   singleflight.Group // by event
+	reads   singleflight.Group // of Postgres
+	serves  *rounds
+	tends   *rounds
+	draws   draws          // that are over
+	books   chan admission // to be written down
+	node    string         // by which others know what is said here
+	metrics *metrics
 
 	doubts   chan suspicion // to be looked into
 	compared time.Time      // of the goroutine that guards
@@ -73,7 +76,7 @@ const booksSize = 100_000
 func New(o Options) *Rooms {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	o.Wait = cmp.Or(o.Wait, 30*time.Second)
-	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), doubts: make(chan suspicion, doubtsSize), halls: make(map[string]*hall)}
+	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), node: rand.Text(), metrics: newMetrics(), doubts: make(chan suspicion, doubtsSize), halls: make(map[string]*hall)}
 }
 
 // How often it looks.
@@ -138,7 +141,15 @@ func (r *Rooms) Refresh(ctx context.Context) error {
 	old := r.rooms
 	r.rooms = make(map[string]*Room, len(all))
 	for _, one := range all {
+		if old[one.Event] == nil {
+			r.metrics.begin(one.Event)
+		}
 		r.rooms[one.Event] = newer(one, old[one.Event])
+	}
+	for event, one := range old {
+		if r.rooms[event] == nil {
+			r.forgetLocked(one)
+		}
 	}
 	return nil
 }
@@ -152,6 +163,26 @@ func newer(one, known *Room) *Room {
 	return one
 }
 
+// forgetLocked forgets what was remembered of a room that is not there any more.
+func (r *Rooms) forgetLocked(one *Room) {
+	delete(r.halls, one.name())
+	r.metrics.drop(one.Event)
+}
+
+// forget forgets a room.
+func (r *Rooms) forget(event string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	one := r.rooms[event]
+	if one == nil {
+		return
+	}
+	rooms := maps.Clone(r.rooms)
+	delete(rooms, event)
+	r.rooms = rooms
+	r.forgetLocked(one)
+}
+
 // note remembers a room that was just changed.
 func (r *Rooms) note(one *Room) {
 	r.mu.Lock()
@@ -160,6 +191,9 @@ func (r *Rooms) note(one *Room) {
 		return
 	}
 	rooms := maps.Clone(r.rooms)
+	if rooms[one.Event] == nil {
+		r.metrics.begin(one.Event)
+	}
 	rooms[one.Event] = newer(one, rooms[one.Event])
 	r.rooms = rooms
 }

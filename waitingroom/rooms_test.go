@@ -53,6 +53,8 @@ type frame struct {
 	Waiting   int64
 	Inside    int64
 	SeatsLeft int64
+	Pace      int
+	Slowed    *string
 	Eta       *struct{ Slow, Fast int }
 	Draw      *struct {
 		State   string

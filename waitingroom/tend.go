@@ -215,6 +215,25 @@ func (r *Rooms) Put(ctx context.Context, event string, p Plan) (*Room, error) {
 	return r.told(ctx, room, err)
 }
 
+// Drop removes a room that nobody could join yet, or that is over, with all that is
+// known of it. It returns once no node knows it any more: another room of the event
+// may be made then. ErrNoRoom and ErrState.
+func (r *Rooms) Drop(ctx context.Context, event string) error {
+	if err := r.o.Store.drop(ctx, event); err != nil {
+		return err
+	}
+	r.forget(event)
+	known := time.NewTimer(2 * refreshEvery)
+	defer known.Stop()
+	select {
+	case <-known.C:
+	case <-ctx.Done(): // the room is gone, and only its keys stay
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	return r.o.Line.clear(ctx, event)
+}
+
 // Turn changes what a room does: an open one is Paused, a paused one Open, and any
 // that is open, paused or not open yet Over. ErrNoRoom and ErrState.
 func (r *Rooms) Turn(ctx context.Context, event string, to State) (*Room, error) {

@@ -65,6 +65,8 @@ type Frame struct {
 	Inside  int64
 	Free    int64     // seats
 	Since   time.Time // when the room was made in this Redis: one that had lost it knows who waits only by their places
+	Pace    int       // a minute, as it is now: the rate, unless the sale is slow
+	Slowed  string    // why the pace is lower, or fewer are let in than it has; empty: it is not
 
 	version int64 // of what the room has been told
 }

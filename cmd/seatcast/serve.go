@@ -167,6 +167,8 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 		return nil, err
 	}
 
+	v1.Use(measured(rooms))
+	b.reg.MustRegister(rooms)
 	if b.cfg.has("api") || b.cfg.has("hub") {
 		a.runners = append(a.runners, holds.Lapser{Store: store, Sales: shop, Log: b.log}.Run)
 		shop.Mount(v1)

@@ -117,3 +117,13 @@ export function range(ahead, eta) {
   if (!eta || eta.fast <= 0) return null;
   return { from: Math.max(1, Math.floor(ahead / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(ahead / eta.slow)) : null };
 }
+
+/**
+ * slower says why the line moves more slowly, or nothing.
+ * @param {string|null|undefined} why
+ */
+export function slower(why) {
+  if (!why) return '';
+  if (why === 'seats') return 'Those inside are choosing among the last seats, so fewer are let in for the moment. Your place is kept.';
+  return 'The line moves more slowly at the moment, so that everybody inside can book without trouble. Your place is kept.';
+}

@@ -7,7 +7,7 @@ import { Clock } from './clock.js';
 import { $ } from './dom.js';
 import { shardOf } from './draw.js';
 import { prove } from './gate.js';
-import { Keep, range } from './line.js';
+import { Keep, range, slower } from './line.js';
 import { Session } from './session.js';
 import { count, number, sentence, when } from './words.js';
 
@@ -304,6 +304,7 @@ function place() {
   const r = frame.state === 'open' && shown > 0 ? range(shown, frame.eta) : null;
   $('wait').textContent = !r ? '' : r.to === null ? 'How long it takes nobody knows at the moment.'
     : r.from === r.to ? `About ${count(r.to, 'minute')}.` : `Between ${number(r.from)} and ${count(r.to, 'minute')}.`;
+  $('slowed').textContent = frame.state === 'open' && shown > 0 ? slower(frame.slowed) : '';
   if (!inside) document.title = `${number(shown)} before you: ${name}`;
 }
 

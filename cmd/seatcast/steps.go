@@ -1,0 +1,62 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/seatmap"
+	"seatcast/waitingroom"
+	"seatcast/web"
+)
+
+// steps are the calls of a sale by which a waiting room is steered.
+var steps = map[string]waitingroom.Step{
+	"POST /v1/bookings/:booking":         waitingroom.Holding,
+	"POST /v1/bookings/:booking/extend":  waitingroom.Holding,
+	"PUT /v1/bookings/:booking/seats":    waitingroom.Holding,
+	"POST /v1/bookings/:booking/payment": waitingroom.Paying,
+	"PUT /v1/bookings/:booking/confirm":  waitingroom.Paying,
+}
+
+// measured tells waiting rooms how long the steps of their sales take. A call is
+// measured from when it is here as a whole: whoever sends it slowly slows nobody
+// down.
+func measured(rooms *waitingroom.Rooms) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			r := c.Request()
+			step, is := steps[r.Method+" "+c.Path()]
+			if !is {
+				return next(c)
+			}
+			event, _, booked := seatmap.ParseBookingID(c.Param("booking"))
+			if !booked {
+				event = c.Param("booking") // the name of one, of who books
+			}
+			body, _ := io.ReadAll(r.Body) // whoever reads on meets the error again
+			r.Body = struct {
+				io.Reader
+				io.Closer
+			}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
+			done := rooms.Began(event, step)
+			err := next(c)
+			done(outcome(c, err))
+			return err
+		}
+	}
+}
+
+func outcome(c echo.Context, err error) waitingroom.Outcome {
+	var p *web.Problem
+	switch {
+	case err == nil, c.Request().Context().Err() != nil: // who has left has waited so long
+		return waitingroom.Answered
+	case errors.As(err, &p) && p.Status < http.StatusInternalServerError:
+		return waitingroom.Refused
+	}
+	return waitingroom.Failed
+}
