@@ -17,7 +17,8 @@ func TestARoomIsRemovedThatNobodyCouldJoinOrThatIsOver(t *testing.T) {
 	}
 	early := plan(60, 1, 10)
 	early.Joins, early.Opens = time.Now().Add(time.Hour), time.Now().Add(2*time.Hour)
-	b.put(early)
+	_, err := b.rooms.Put(t.Context(), b.event, early)
+	b.must(err)
 	if a := b.admin("DELETE", "", ""); a.Status != 204 {
 		t.Errorf("nobody could join: %d %s", a.Status, a.Body)
 	}

@@ -345,13 +345,13 @@ func (l *Line) Left(ctx context.Context, event string, free, held int64) error {
 type Opening struct {
 	Order
 	Free int64 // seats
-	New  bool  // nobody was ever let in: the bucket begins full, and at the full rate
+	New  bool  // nobody was ever let in: the bucket begins full
 }
 
 // Make makes a room that is cold, and leaves one alone that is not.
 func (l *Line) Make(ctx context.Context, event string, o Opening) error {
 	factor, why := 1.0, ""
-	if (!o.New && o.Terms.Slow != Slow{}) { // what is slow at the moment nobody knows
+	if (o.Serving > 0 && o.Terms.Slow != Slow{}) { // some may be inside, and what is slow at the moment nobody knows
 		factor, why = beginAgain, byBeginning
 	}
 	_, err := l.run(ctx, openScript, []string{roomKey(event)}, o.Version, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
