@@ -63,9 +63,10 @@ type Rooms struct {
 	doubts   chan suspicion // to be looked into
 	compared time.Time      // of the goroutine that guards
 
-	mu    sync.RWMutex
-	rooms map[string]*Room // nil: never read
-	halls map[string]*hall // by name
+	mu      sync.RWMutex
+	rooms   map[string]*Room // nil: never read
+	changes int              // so often something was changed here
+	halls   map[string]*hall // by name
 }
 
 // booksSize is how many admissions wait to be written down: those of a minute at
@@ -130,14 +131,30 @@ func (r *Rooms) every(ctx context.Context, d time.Duration, failure string, do f
 	}
 }
 
-// Refresh reads what Postgres says of all rooms.
+// Refresh reads what Postgres says of all rooms. What is changed here meanwhile is not
+// in what was read, which is read again then.
 func (r *Rooms) Refresh(ctx context.Context) error {
-	all, err := r.o.Store.rooms(ctx)
-	if err != nil {
-		return err
+	for {
+		r.mu.RLock()
+		changes := r.changes
+		r.mu.RUnlock()
+		all, err := r.o.Store.rooms(ctx)
+		if err != nil {
+			return err
+		}
+		if r.knows(all, changes) {
+			return nil
+		}
 	}
+}
+
+// knows takes in what Postgres says, unless something was changed since so many changes.
+func (r *Rooms) knows(all []*Room, changes int) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.changes != changes {
+		return false
+	}
 	old := r.rooms
 	r.rooms = make(map[string]*Room, len(all))
 	for _, one := range all {
@@ -151,7 +168,7 @@ func (r *Rooms) Refresh(ctx context.Context) error {
 			r.forgetLocked(one)
 		}
 	}
-	return nil
+	return true
 }
 
 // newer is what is known of a room: what was read meanwhile is older than what was done.
@@ -173,6 +190,7 @@ func (r *Rooms) forgetLocked(one *Room) {
 func (r *Rooms) forget(event string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.changes++
 	one := r.rooms[event]
 	if one == nil {
 		return
@@ -187,6 +205,7 @@ func (r *Rooms) forget(event string) {
 func (r *Rooms) note(one *Room) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.changes++
 	if r.rooms == nil {
 		return
 	}

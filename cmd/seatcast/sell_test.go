@@ -64,7 +64,7 @@ func TestOneSeatIsHeldByOneAndSoldOnce(t *testing.T) {
 func TestASeatIsHeldPaidAndSeenSold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{})
-	n := h.node()
+	n := h.following("none") // or of seats that were sold before it followed it does not know to whom
 	w := watch(t, h.event, n.url)
 	s := h.shopper(n, "ann")
 	seats := h.seats(2)
