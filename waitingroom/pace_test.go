@@ -58,14 +58,15 @@ func TestARoomSlowsDownOnceWhateverNodeIsInTroubleAndSaysWhyUntilItHasRecovered(
 		Slow     map[string]int
 		Measured map[string]map[string]int
 	}
-	b.must(json.Unmarshal([]byte(b.admin("GET", "", "").Body), &told))
-	if did := told.Measured["checkout"]; did["failed"] == 0 || did["failed"] != did["calls"] || told.Slow["checkoutMs"] != 1000 {
-		t.Errorf("an operator is told %+v", told)
-	}
+	eventually(t, "an operator is told", func() bool { // also by the node that did not slow it down
+		b.must(json.Unmarshal([]byte(b.admin("GET", "", "").Body), &told))
+		did := told.Measured["checkout"]
+		return did["failed"] > 0 && did["failed"] == did["calls"] && told.Slow["checkoutMs"] == 1000
+	})
 	stop()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		_, f := b.frame(b.rooms)
-		if f.Pace > 4200 {
+		if f.Pace > 4200 && f.Pace < 6000 {
 			if f.Slowed == nil || *f.Slowed != "failures" || f.Eta.Slow > f.Pace {
 				t.Errorf("recovering, %+v", f)
 			}
