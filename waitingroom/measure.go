@@ -25,6 +25,13 @@ const (
 	Refused          // with good reason: it says nothing
 )
 
+// Has says whether an event has a waiting room, as far as is known here.
+func (r *Rooms) Has(event string) bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.rooms[event] != nil
+}
+
 // Began notes that a call of a sale is being answered, and done how it ended. Of an
 // event without a waiting room nothing is noted.
 func (r *Rooms) Began(event string, step Step) (done func(Outcome)) {

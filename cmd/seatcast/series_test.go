@@ -61,7 +61,8 @@ func TestEverySeriesOfANodeIsThereBeforeItsFirstEvent(t *testing.T) {
 	}
 }
 
-// A row may name a family by its beginning alone, and others.
+// A row may name a family by its beginning alone, and others. Those of a waiting room
+// are there once an event has one, and that of a draw once one is announced.
 func TestEveryMetricOfTheDocsIsThereAtAStart(t *testing.T) {
 	t.Parallel()
 	page, err := os.ReadFile("../../docs/operating.md")
@@ -71,7 +72,12 @@ func TestEveryMetricOfTheDocsIsThereAtAStart(t *testing.T) {
 	_, table, _ := strings.Cut(string(page), "| metric | watch for |")
 	table, _, _ = strings.Cut(table, "\n\n")
 	h := newHouse(t, plan{})
-	all := h.node().series(t)
+	n := h.node()
+	h.waits(nil, n)
+	drawn, at := h.create(plan{chart: h.chart}), func(d time.Duration) time.Time { return time.Now().Add(d) }
+	h.operator(n, "olga").do(http.MethodPut, "/v1/admin/rooms/"+drawn, "", map[string]any{"rate": 60, "cap": 10, "sessionSeconds": 300,
+		"joinsAt": at(time.Hour), "closesAt": at(2 * time.Hour), "opensAt": at(3 * time.Hour)}).want(t, http.StatusOK, "")
+	all := n.series(t)
 	names := regexp.MustCompile("`([a-z]+_[a-z_]+)(?:\\{[^`]*)?`")
 	told := 0
 	for row := range strings.Lines(table) {

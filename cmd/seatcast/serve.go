@@ -167,7 +167,7 @@ func (b *builder) build(sessions *web.Sessions) (*app, error) {
 		return nil, err
 	}
 
-	v1.Use(measured(rooms))
+	a.echo.Use(measured(rooms)) // of the group it would answer a wrong method with 404
 	b.reg.MustRegister(rooms)
 	if b.cfg.has("api") || b.cfg.has("hub") {
 		a.runners = append(a.runners, holds.Lapser{Store: store, Sales: shop, Log: b.log}.Run)
