@@ -7,6 +7,9 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"seatcast/internal/devstack/devtest"
+	"seatcast/waitingroom/draw"
 )
 
 // till is a simulated sale: people are let in at a pace, pay a while later, and the
@@ -205,6 +208,62 @@ func TestThePaceMovesAsFarAndAsOftenAsItMay(t *testing.T) {
 	s = steering{factor: 0.3, why: byHolds}
 	if s = s.steer(now, slow, Slow{}); s.factor != 1 || s.why != "" {
 		t.Errorf("without limits: %+v", s)
+	}
+}
+
+func TestNeverMoreAreLetInThanTheRateHoweverThePaceIsSteered(t *testing.T) {
+	const rate, burst, fans = 3000, 9, 400 // fifty a second
+	ctx, event, line := t.Context(), devtest.Event(t), NewLine(devtest.Redis(t))
+	err := line.Make(ctx, event, Opening{Free: 1000, New: true, Order: Order{State: Open, Terms: Terms{Rate: rate, Burst: burst, Cap: fans, Session: time.Minute}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tickets := make([]draw.Ticket, fans)
+	for n := range tickets {
+		tickets[n].ID = draw.ID{0: byte(n >> 8), 1: byte(n)}
+		if _, err := line.Join(ctx, event, tickets[n], Known{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rng := rand.New(rand.NewPCG(3, 4))
+	var in []time.Time // by the clock of Redis
+	steered := 0
+	for n, begun := 0, time.Now(); time.Since(begun) < 3*time.Second; n++ {
+		if n%10 == 0 {
+			if _, err := line.Call(ctx, event); err != nil {
+				t.Fatal(err)
+			}
+			p, err := line.say(ctx, event, "a node", sale{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			mine, err := line.steer(ctx, event, p, steering{factor: lowest + (1-lowest)*rng.Float64(), bad: 1})
+			if err != nil || !mine {
+				t.Fatalf("steered: %v, %v", mine, err)
+			}
+			if mine, err := line.steer(ctx, event, p, steering{factor: 1}); mine || err != nil {
+				t.Fatalf("steered twice by what was read once: %v, %v", mine, err)
+			}
+			steered++
+		}
+		turn, err := line.Claim(ctx, event, tickets[n%fans].ID, Known{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if turn.New {
+			in = append(in, turn.Inside.Add(-time.Minute))
+		}
+	}
+	for from := range in {
+		for to := from; to < len(in); to++ {
+			took := in[to].Sub(in[from]) + time.Millisecond
+			if n := to - from + 1; float64(n) > rate*took.Minutes()+burst {
+				t.Fatalf("%d were let in within %v", n, took)
+			}
+		}
+	}
+	if len(in) < 30 || steered < 20 {
+		t.Errorf("only %d were let in, and it was steered %d times", len(in), steered)
 	}
 }
 
