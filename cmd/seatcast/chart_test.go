@@ -110,7 +110,7 @@ func TestAChartIsPublishedWhileItsEventSells(t *testing.T) {
 	if b := ann.confirm(sold.BookingID); b.State != "sold" || !strings.Contains(string(b.raw), `"label":"6"`) {
 		t.Errorf("what was sold is now %s", b.raw)
 	}
-	if b := ann.extend(held.BookingID).want(t, http.StatusOK, ""); strings.Contains(string(b.raw), "5b") {
+	if b := ann.extend(held.BookingID).want(t, http.StatusOK, ""); strings.Contains(string(b.raw), `"label":"5b"`) {
 		t.Errorf("what is held has another label: %s", b.raw)
 	}
 	ann.pay(held.BookingID, "", goodCard).want(t, http.StatusCreated, "")
