@@ -1,14 +1,16 @@
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
 ERRCHECK    = github.com/kisielk/errcheck@v1.30.0
 
+MODULES     = web/app/node_modules/.package-lock.json # what npm writes last
+
 ARGS      ?= # of demo, such as ARGS='--event theatre --crowd 50'
 TESTFLAGS ?= # of test, such as TESTFLAGS='-run TestTake -v'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-deps test test-deps lint build bench
+.PHONY: help demo demo-deps test test-deps lint build bench assets assets-check
 
 help: ## show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: demo-deps ## put a stadium on sale at http://127.0.0.1:8080 (ARGS='--event theatre --crowd 50')
 	@mkdir -p bin && go build -buildvcs=false -o bin/ ./cmd/seatcast && exec bin/seatcast demo $(ARGS)
@@ -27,11 +29,23 @@ lint: ## gofmt, go vet, staticcheck, errcheck
 build: ## build bin/seatcast
 	@mkdir -p bin && go build -o bin/ ./cmd/seatcast
 
+# web/dist is committed: nothing but these two needs Node.
+assets: $(MODULES) ## build the browser client of web/app into web/dist
+	@npm --prefix web/app run --silent build
+
+assets-check: $(MODULES) ## fail when web/dist is not what web/app makes
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && npm --prefix web/app run --silent build -- --outDir "$$made" && \
+		{ diff -rq "$$made" web/dist || { echo 'web/dist is not what web/app makes: run make assets and commit it'; exit 1; }; }
+
 bench: test-deps ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem ./...
 
 demo-deps: ## install what demo needs, on Debian
 	@scripts/install demo
+
+$(MODULES): web/app/package-lock.json
+	@scripts/install assets
+	@npm --prefix web/app ci --no-audit --no-fund --loglevel=error && touch $@
 
 test-deps: ## install what test needs, on Debian
 	@scripts/install demo test

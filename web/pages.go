@@ -15,8 +15,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-//go:embed app
-var app embed.FS
+//go:embed dist
+var dist embed.FS
 
 // asset is one file of the browser client as it is served.
 type asset struct {
@@ -27,10 +27,10 @@ type asset struct {
 
 // MountPages adds the browser client: the list of events at /, the page of an
 // event at /events/{event}, that of its line at /queue/{event}, and the files they load below /app/{hash of all of
-// them}/, which a browser keeps for ever. There is no build step: what web/app
-// holds is what a browser reads.
+// them}/, which a browser keeps for ever. They are in web/dist, which make assets
+// builds from web/app.
 func MountPages(e *echo.Echo) {
-	files, hash := readApp(app)
+	files, hash := readApp(dist)
 	base := "/app/" + hash
 	home, event, queue := files["index.html"].page(base), files["event.html"].page(base), files["queue.html"].page(base)
 	e.GET("/", home.serve("no-cache"))

@@ -1,7 +1,7 @@
 // Package web holds the HTTP manners every feature shares: how a request is
 // limited, logged and answered when something fails (Problem), who is asking
 // (User, Sessions), how a body is read (Bind), and the health endpoints. It
-// also serves the browser client of web/app.
+// also serves the browser client that is built from web/app.
 //
 // It knows no feature: a seat, a hold or a queue means nothing here. The
 // meaning of an error is the feature's, told as a table at the end of its

@@ -1,0 +1,111 @@
+// Calls of the HTTP API. Every failure is a Problem: the server's own, or
+// "offline" when there was no answer.
+
+import type { Clock } from './clock';
+import { backToLine, passFor } from './line';
+import type { Session } from './session';
+import type * as wire from './wire';
+
+const TIMEOUT = 15000;
+
+/** Problem is a call that failed, by the server's stable code. */
+export class Problem extends Error {
+  readonly code: string;
+  readonly status: number; // 0 where there was no answer
+  readonly retryAfter: number; // ms
+  readonly detail: string | undefined;
+  readonly seats: string[] | undefined; // ticketIds
+  readonly reason: string | undefined;
+
+  constructor(members: Partial<wire.Problem> & { code: string; retryAfter?: number }) {
+    super(members.detail ?? members.code);
+    this.code = members.code;
+    this.status = members.status ?? 0;
+    this.retryAfter = members.retryAfter ?? 0;
+    this.detail = members.detail;
+    this.seats = members.seats;
+    this.reason = members.reason;
+  }
+
+  /** passing says that the same call may well succeed a moment later. */
+  get passing(): boolean {
+    return this.code === 'offline' || this.status === 429 && this.retryAfter > 0 || this.status >= 500;
+  }
+}
+
+/** problem is the Problem that was thrown. Anything else is a bug, which is thrown on. */
+export function problem(err: unknown): Problem {
+  if (err instanceof Problem) return err;
+  throw err;
+}
+
+interface Call {
+  body?: object;
+  key?: string; // the Idempotency-Key
+  quiet?: boolean; // asks nobody to sign in
+}
+
+/** Api makes calls, as the shopper where the call needs one. */
+export class Api {
+  #clock: Clock; // is told what time answers carry
+  #session: Session;
+
+  constructor(clock: Clock, session: Session) {
+    this.#clock = clock;
+    this.#session = session;
+  }
+
+  /** get reads something public, which is a T. */
+  get<T>(path: string): Promise<T> {
+    return this.#send<T>('GET', path, {});
+  }
+
+  /** call does something as the shopper, which is answered with a T. A session that ended is renewed once. */
+  async call<T = void>(method: string, path: string, { body, key, quiet = false }: Call = {}): Promise<T> {
+    const headers: Record<string, string> = {};
+    if (body !== undefined) headers['Content-Type'] = 'application/json';
+    if (key) headers['Idempotency-Key'] = key;
+    const pass = passFor(path);
+    if (pass) headers['Seatcast-Pass'] = pass;
+    for (let again = true; ; again = false) {
+      if (quiet && !this.#session.known) throw new Problem({ code: 'token_missing' });
+      headers.Authorization = `Bearer ${await this.#token()}`;
+      try {
+        return await this.#send<T>(method, path, { cache: 'no-store', headers, body: body === undefined ? null : JSON.stringify(body) });
+      } catch (err) {
+        const p = problem(err);
+        backToLine(method, path, p.code);
+        if (p.status !== 401) throw p;
+        this.#session.forget();
+        if (!again) throw p;
+      }
+    }
+  }
+
+  async #token(): Promise<string> {
+    try {
+      return await this.#session.token();
+    } catch (err) {
+      throw new Problem({ code: err instanceof DOMException && err.name === 'AbortError' ? 'token_missing' : 'offline' });
+    }
+  }
+
+  async #send<T>(method: string, path: string, init: RequestInit): Promise<T> {
+    let res: Response | undefined;
+    let answer;
+    try {
+      res = await fetch(path, { method, signal: AbortSignal.timeout(TIMEOUT), ...init });
+      answer = res.status === 204 ? null : await res.json();
+    } catch (err) {
+      if (!res || res.ok) throw new Problem({ code: 'offline' });
+      answer = {}; // an error page of something between us
+    }
+    if (init.cache === 'no-store') this.#clock.heardDate(res.headers.get('Date')); // a cached answer carries an old date
+    if (res.ok) return answer;
+    const retryAfter = Number(res.headers.get('Retry-After')) * 1000 || 0;
+    throw new Problem({ code: res.status >= 500 ? 'store_unavailable' : 'internal', ...answer, status: res.status, retryAfter });
+  }
+}
+
+/** newKey is a fresh Idempotency-Key. */
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, '0')).join('');

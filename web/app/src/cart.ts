@@ -1,0 +1,518 @@
+// What the shopper has chosen, holds and pays for. No elements here: whoever
+// shows it listens for "change", "problem" and "told".
+//
+//	picking ──hold──▶ held ──pay──▶ paying ──▶ sold
+//	   ▲               │  ◀─declined──┘ │
+//	   └──given back, time over, lost───┘
+//
+// A payment may wait for a step of its shopper's (action), such as an approval at
+// the bank. What must be known to take it after a reload is kept with this tab.
+// What was chosen survives every way back to picking.
+
+import { newKey, problem, Problem, type Api } from './api';
+import type { Chart } from './chart';
+import { allIn, type Costs } from './price';
+import { AVAILABLE, type State } from './state';
+import type * as wire from './wire';
+
+/** Stage is how far an order is. */
+export type Stage = 'picking' | 'held' | 'paying' | 'sold';
+
+/** Told is what became of the order. */
+export type Told =
+  | { what: 'held' | 'extended' | 'sold' | 'declined' }
+  | { what: 'asked'; go: boolean }; // go: the shopper has just paid
+
+interface Events {
+  change: Event;
+  problem: CustomEvent<Problem>;
+  told: CustomEvent<Told>;
+}
+
+/** Payment is one under way, or without an answer. */
+interface Payment { booking: string; key: string; method: string; attempt?: string }
+
+const STEADY: Partial<Record<wire.Order['state'], Stage>> = { held: 'held', paying: 'paying', sold: 'sold', refunded: 'sold' };
+
+export interface Cart {
+  addEventListener<K extends keyof Events>(type: K, heard: (e: Events[K]) => void): void;
+}
+
+/** Cart is the order of this tab for one event. */
+export class Cart extends EventTarget {
+  stage: Stage = 'picking';
+  picked = new Set<number>(); // seats by i, in the order they were chosen
+  places = new Map<string, number>(); // area → quantity
+  gone = new Set<number>(); // seats the server said are taken; until the map says otherwise
+  booking: wire.Order | null = null; // the server's answer
+  prices = new Map<string, number>(); // category → minor units, on the chart in force, without fees
+  alones = new Map<string, number>(); // the same for one ticket alone, with all fees
+  party = 2; // seats to ask for when the house chooses
+  busy = false;
+  action: wire.Action | null = null; // what the payment waits for
+  stepping = false; // the shopper is at it
+  #api: Api;
+  #event: wire.Event;
+  #chart!: Chart; // since the first was followed
+  #state!: State;
+  #key = newKey();
+  #bestKey = newKey();
+  #payment: Payment | null = null;
+  #payTurn = 0;
+
+  constructor(api: Api, event: wire.Event) {
+    super();
+    this.#api = api;
+    this.#event = event;
+  }
+
+  /**
+   * on follows a chart and its state, and the event as it is sold on it. Seats
+   * chosen on another chart are found again by ticketId.
+   */
+  on(state: State): void {
+    const old: Chart | undefined = this.#chart;
+    this.prices = new Map(this.#event.prices.map((p) => [p.category, p.amount]));
+    this.alones = new Map(this.#event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
+    this.#chart = state.chart;
+    this.#state = state;
+    if (!old) return;
+    const kept = [...this.picked].map((i) => this.#chart.byTicketId.get(old.ticketId[i])).filter((i) => i !== undefined);
+    const areas = new Set(this.#event.areas.map((a) => a.area));
+    const left = [...this.places].filter(([area]) => areas.has(area));
+    const lost = kept.length < this.picked.size || left.length < this.places.size;
+    this.picked = new Set(kept);
+    this.places = new Map(left);
+    this.gone.clear();
+    this.#changed(lost);
+  }
+
+  /** seen drops marks of seats that are free again. */
+  seen(seats: number[]): void {
+    let any = false;
+    for (const i of seats) {
+      any ||= this.picked.has(i);
+      if (this.#state.status[i] === AVAILABLE) this.gone.delete(i);
+    }
+    if (any) this.#changed();
+  }
+
+  /** free says whether a chosen seat can still be held. */
+  free(i: number): boolean {
+    return this.#state.status[i] === AVAILABLE && !this.gone.has(i);
+  }
+
+  /** mine are the seats of the booking. */
+  get mine(): number[] {
+    return (this.booking?.seats ?? []).map((s) => this.#chart.byTicketId.get(s.ticketId)).filter((i) => i !== undefined);
+  }
+
+  /** order is the booking of any stage but picking. */
+  get order(): wire.Order {
+    return this.booking!;
+  }
+
+  /** unheld says that there is an order whose seats others may still buy. */
+  get unheld(): boolean {
+    return this.booking?.holds === false;
+  }
+
+  /** wanted are the chosen seats that can be held now. */
+  get wanted(): number[] {
+    return [...this.picked].filter((i) => this.free(i));
+  }
+
+  /** size counts what is chosen. */
+  get size(): number {
+    return this.picked.size + [...this.places.values()].reduce((sum, n) => sum + n, 0);
+  }
+
+  /** price of one seat without fees, in minor units. */
+  price(i: number): number {
+    return this.prices.get(this.#category(i)) ?? 0;
+  }
+
+  /** alone is what one seat costs, bought alone, with all fees. */
+  alone(i: number): number {
+    return this.alones.get(this.#category(i)) ?? 0;
+  }
+
+  #category(i: number): string {
+    return this.#chart.categories[this.#chart.category[i]].name;
+  }
+
+  /** costs is what is held, or would be now: all in, and what of it is which fee. */
+  get costs(): Costs {
+    if (this.stage !== 'picking') return { total: this.order.total.amount, fees: this.order.fees ?? [] };
+    const prices = this.wanted.map((i) => this.price(i));
+    for (const a of this.#event.areas) prices.push(...new Array<number>(this.places.get(a.area) ?? 0).fill(this.prices.get(a.category) ?? 0));
+    return allIn(prices, this.#event.fees);
+  }
+
+  /** toggle chooses a seat or takes it out again. */
+  toggle(i: number): 'added' | 'removed' | 'full' | 'not free' | 'busy' {
+    if (this.stage !== 'picking' || this.busy) return 'busy';
+    if (this.picked.has(i)) {
+      this.picked.delete(i);
+      this.gone.delete(i);
+      this.#changed(true);
+      return 'removed';
+    }
+    if (!this.free(i)) return 'not free';
+    if (this.size >= (this.#event.seatsPerBooking ?? Infinity)) return 'full';
+    this.picked.add(i);
+    this.#changed(true);
+    return 'added';
+  }
+
+  /** setPlaces wants so many places of an area. */
+  setPlaces(area: string, n: number): void {
+    const most = (this.#event.seatsPerBooking ?? Infinity) - this.size + (this.places.get(area) ?? 0);
+    const q = Math.max(0, Math.min(n, most));
+    if (q) this.places.set(area, q);
+    else this.places.delete(area);
+    this.#changed(true);
+  }
+
+  /** mostParty is how many seats the house can be asked for beside the places chosen. */
+  get mostParty(): number {
+    return (this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
+  }
+
+  /** setParty says how many seats the house is to choose. */
+  setParty(n: number): void {
+    this.party = Math.max(1, Math.min(n, this.mostParty));
+    this.#changed(true);
+  }
+
+  /** clear takes everything out. */
+  clear(): void {
+    this.picked.clear();
+    this.places.clear();
+    this.gone.clear();
+    this.#changed(true);
+  }
+
+  /** hold asks for everything that is chosen and free: all of it, or nothing. */
+  hold(): Promise<void> {
+    return this.#busily(async () => {
+      const body: wire.Take = {};
+      const seats = this.wanted;
+      if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
+      if (this.places.size) body.areas = this.#areas;
+      try {
+        this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#key }));
+      } catch (err) {
+        const p = problem(err);
+        // After an answer the next try is a new request; without one it is
+        // the same, which the server must not carry out twice.
+        if (!p.passing) this.#key = newKey();
+        this.#lose(p.seats ?? []);
+        throw p;
+      }
+    });
+  }
+
+  /** best has the house choose seats, and holds them with the places chosen. */
+  best(): Promise<void> {
+    return this.#busily(async () => {
+      const body: wire.Take = { bestAvailable: { quantity: Math.min(this.party, this.mostParty) } };
+      if (this.places.size) body.areas = this.#areas;
+      try {
+        this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#bestKey }));
+      } catch (err) {
+        const p = problem(err);
+        if (!p.passing) this.#bestKey = newKey();
+        throw p.code === 'seats_taken' ? new Problem({ ...p, code: 'best_taken' }) : p;
+      }
+    });
+  }
+
+  get #areas(): wire.Take['areas'] {
+    return [...this.places].map(([area, quantity]) => ({ area, quantity }));
+  }
+
+  /** lose marks seats that are gone, by ticketId. */
+  #lose(gone: string[]): void {
+    for (const id of gone) {
+      const i = this.#chart.byTicketId.get(id);
+      if (i !== undefined) this.gone.add(i);
+    }
+  }
+
+  /** extend asks for more time, within the cap. */
+  extend(): Promise<void> {
+    return this.#busily(async () => {
+      const a = await this.#api.call<wire.Booking>('POST', `/v1/bookings/${this.order.bookingId}/extend`);
+      Object.assign(this.order, { holds: a.holds ?? true, expiresAt: a.expiresAt, cap: a.cap ?? this.order.cap });
+      this.#tell({ what: 'extended' });
+    });
+  }
+
+  /** giveBack ends the hold; the seats stay chosen. */
+  giveBack(): Promise<void> {
+    return this.#busily(async () => {
+      await this.#api.call('DELETE', `/v1/bookings/${this.order.bookingId}`);
+      this.#pickAgain();
+    });
+  }
+
+  /** pay tries what the shopper pays with, by the name the house gives it, and waits for the verdict. */
+  pay(name: () => Promise<string>): Promise<void> {
+    return this.#busily(async () => {
+      const method = await name();
+      const payment = this.#payment?.method === method ? this.#payment : { booking: this.order.bookingId, key: newKey(), method };
+      let action;
+      try {
+        const r = await this.#post(payment);
+        Object.assign(this.order, { state: 'paying', expiresAt: r.expiresAt ?? this.order.expiresAt });
+        action = r.action;
+      } catch (err) {
+        const p = problem(err);
+        if (!p.passing) this.#remember(null);
+        if (p.code !== 'payment_in_progress') throw p;
+      }
+      this.stage = 'paying';
+      this.#verdict();
+      this.#wait(action, true);
+    });
+  }
+
+  /** post sends the payment. Sent again it is the same one, and tells what it waits for now. */
+  async #post(payment: Payment): Promise<wire.Receipt> {
+    const { booking, key, method } = payment;
+    this.#remember(payment);
+    const r = await this.#api.call<wire.Receipt>('POST', `/v1/bookings/${booking}/payment`, { body: { paymentMethod: method }, key });
+    if (this.#payment === payment) this.#remember({ ...payment, attempt: r.attempt.id });
+    return r;
+  }
+
+  /** wait follows what a payment waits for; go says that the shopper has just asked for it. */
+  #wait(action: wire.Action | undefined, go: boolean): void {
+    if (!action || this.stage !== 'paying') return;
+    this.action = action;
+    this.#tell({ what: 'asked', go });
+  }
+
+  /** step has the shopper take the step the payment waits for, and asks what came of it. */
+  async step(take: () => Promise<void>): Promise<void> {
+    if (this.stepping) return;
+    this.stepping = true;
+    this.#changed();
+    try {
+      await take();
+      if (this.stage === 'paying') await this.#confirm();
+    } catch (err) {
+      this.#problem(problem(err));
+    } finally {
+      this.stepping = false;
+      this.#changed();
+    }
+  }
+
+  /** expire asks how the booking stands when the clock says its time is over. */
+  async expire(): Promise<void> {
+    if (this.stage !== 'held') return;
+    await this.refresh();
+    if (this.stage === 'held') setTimeout(() => this.expire(), 2000); // the grace beyond what is shown
+  }
+
+  /** refresh reads the booking from the server. */
+  async refresh(): Promise<void> {
+    if (!this.booking) return;
+    try {
+      this.#take(await this.#api.call('GET', `/v1/bookings/${this.booking.bookingId}`));
+    } catch (err) {
+      if (problem(err).status === 404) this.#over({ code: 'hold_expired' });
+    }
+  }
+
+  /** resume finds the booking this tab had before it was reloaded. */
+  async resume(): Promise<void> {
+    const id = sessionStorage.getItem(this.#storage);
+    if (!id) return;
+    const kept = JSON.parse(sessionStorage.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
+    if (kept?.booking === id) this.#payment = kept;
+    try {
+      this.#take(await this.#api.call('GET', `/v1/bookings/${id}`));
+    } catch (err) {
+      if (!problem(err).passing) sessionStorage.removeItem(this.#storage);
+    }
+    this.#recall();
+  }
+
+  /** recall asks what the payment of a page that is gone waits for. */
+  async #recall(): Promise<void> {
+    for (let wait = 1000; this.stage === 'paying' && this.#payment; wait = Math.min(10000, wait * 2)) {
+      try {
+        const { action } = await this.#post(this.#payment);
+        return this.#wait(action, false);
+      } catch (err) {
+        if (!problem(err).passing) return;
+      }
+      await new Promise((done) => { setTimeout(done, wait); });
+    }
+  }
+
+  /** again begins a new order after a finished one. */
+  again(): void {
+    this.booking = null;
+    this.stage = 'picking';
+    sessionStorage.removeItem(this.#storage);
+    this.clear();
+  }
+
+  get #storage(): string {
+    return `seatcast.booking.${this.#event.id}`;
+  }
+
+  get #paymentStorage(): string {
+    return `seatcast.payment.${this.#event.id}`;
+  }
+
+  #remember(payment: Payment | null): void {
+    this.#payment = payment;
+    if (payment) sessionStorage.setItem(this.#paymentStorage, JSON.stringify(payment));
+    else sessionStorage.removeItem(this.#paymentStorage);
+  }
+
+  /** take follows what the server says of the booking. */
+  #take(answer: wire.Order): void {
+    const declined = answer.state === 'held' && this.#declined(answer.attempts ?? []);
+    this.booking = { ...this.booking, holds: true, ...answer }; // said only where it is false
+    const stage = STEADY[answer.state];
+    if (!stage) {
+      const { lost, reason } = answer;
+      if (answer.state === 'lost') this.#over({ code: 'seats_lost', lost, reason });
+      else if (answer.state === 'expired') this.#over({ code: reason ?? (answer.attempts ? 'payment_ended' : 'hold_expired'), lost, reason });
+      else this.#over(null);
+      return;
+    }
+    const entered = stage !== this.stage;
+    this.stage = stage;
+    this.gone.clear();
+    sessionStorage.setItem(this.#storage, answer.bookingId);
+    if (stage !== 'paying') this.action = null;
+    if (declined || stage === 'sold') this.#remember(null);
+    if (declined) this.#tell({ what: 'declined' });
+    if (entered && (answer.state === 'sold' || stage === 'held' && !declined)) this.#tell({ what: answer.state === 'sold' ? 'sold' : 'held' });
+    if (entered && stage === 'paying') this.#verdict();
+    if (entered && stage === 'sold') this.#ripen();
+    this.#changed();
+  }
+
+  /** declined is the try that failed since we last knew, in this page or before it was reloaded. */
+  #declined(attempts: wire.Attempt[]): wire.Attempt | undefined {
+    return this.stage === 'paying' ? attempts.at(-1) : attempts.find((a) => a.id === this.#payment?.attempt);
+  }
+
+  /** over ends the order, for a reason or none. */
+  #over(why: { code: string; lost?: string[] | undefined; reason?: string | undefined } | null): void {
+    this.#pickAgain();
+    this.#lose(why?.lost ?? []);
+    this.#changed();
+    if (why) this.#problem(new Problem(why));
+  }
+
+  /** pickAgain goes back to picking with the seats of the booking chosen. */
+  #pickAgain(): void {
+    this.#payTurn++;
+    this.picked = new Set(this.mine);
+    this.places = new Map((this.booking?.areas ?? []).map((a) => [a.area, a.quantity]));
+    this.booking = null;
+    this.stage = 'picking';
+    this.#key = newKey();
+    this.#bestKey = newKey();
+    this.action = null;
+    this.#remember(null);
+    sessionStorage.removeItem(this.#storage);
+    this.#changed();
+  }
+
+  /** verdict asks until the payment has one; while it is unknown nothing is released. */
+  async #verdict(): Promise<void> {
+    const turn = ++this.#payTurn;
+    for (let wait = 400; this.stage === 'paying' && turn === this.#payTurn; wait = Math.min(5000, wait * 1.5)) {
+      await new Promise((done) => { setTimeout(done, wait); });
+      if (turn !== this.#payTurn) return;
+      try {
+        await this.#confirm();
+      } catch (err) {
+        return this.#problem(problem(err));
+      }
+    }
+  }
+
+  /** confirm has the house ask who takes the money, now. */
+  async #confirm(): Promise<void> {
+    const turn = this.#payTurn;
+    try {
+      await this.#api.call('PUT', `/v1/bookings/${this.order.bookingId}/confirm`);
+    } catch (err) {
+      const p = problem(err);
+      if (p.status !== 409 && !p.passing) throw p; // a 409 has changed the booking: read it
+    }
+    if (turn === this.#payTurn) await this.refresh();
+  }
+
+  /** ripen asks until every ticket is good: that is when the money has arrived. */
+  async #ripen(): Promise<void> {
+    for (let wait = 500; this.stage === 'sold' && this.order.tickets?.some((t) => t.status === 'pending'); wait = Math.min(10000, wait * 1.6)) {
+      await new Promise((done) => { setTimeout(done, wait); });
+      await this.refresh();
+    }
+  }
+
+  async #busily(f: () => Promise<void>): Promise<void> {
+    if (this.busy) return;
+    this.busy = true;
+    this.#changed();
+    try {
+      await f();
+    } catch (err) {
+      await this.#failed(problem(err));
+    } finally {
+      this.busy = false;
+      this.#changed();
+    }
+  }
+
+  /** failed follows what a problem says of the booking. */
+  async #failed(p: Problem): Promise<void> {
+    const id = this.booking?.bookingId;
+    if (!id) return this.#problem(p);
+    switch (p.code) {
+      case 'hold_expired':
+      case 'unknown_booking':
+        return this.#over({ code: p.code });
+      case 'seats_lost': // what is left of it is chosen again, not kept from others
+        this.#over({ code: p.code, lost: p.seats, reason: p.reason });
+        return this.#api.call('DELETE', `/v1/bookings/${id}`).catch(() => {}); // it ends by itself too
+      case 'booking_final':
+        return this.refresh();
+      case 'event_cancelled': // which ended what was held
+        await this.refresh();
+        if (this.stage !== 'picking') this.#problem(p);
+        return;
+      case 'booking_changed': // swapped in another tab as this one paid
+        await this.refresh();
+        return this.#problem(p);
+      default:
+        return this.#problem(p);
+    }
+  }
+
+  /** changed tells; another choice is another request. */
+  #changed(chosen = false): void {
+    if (chosen) [this.#key, this.#bestKey] = [newKey(), newKey()];
+    this.dispatchEvent(new Event('change'));
+  }
+
+  #problem(p: Problem): void {
+    this.dispatchEvent(new CustomEvent('problem', { detail: p }));
+  }
+
+  #tell(told: Told): void {
+    this.dispatchEvent(new CustomEvent('told', { detail: told }));
+  }
+}

@@ -1,0 +1,204 @@
+// What the map says in words and outlines: the stage, areas, names of sections
+// with what is left in them, letters of rows.
+
+import { boxOf, type Box, type Chart, type Section } from './chart';
+import { sheet, type Painter, type Pen, type Window } from './paint';
+import type { State } from './state';
+import type { Point, Shape } from './wire';
+import { number, remaining } from './words';
+
+/** Scene is what is drawn. */
+export interface Scene { chart: Chart; painter: Painter; state: State }
+
+/** Drawn is where something lies on the canvas: its middle, and how large it is. */
+interface Drawn extends Point { width: number; height: number }
+
+/** outline traces a polygon in device pixels. */
+function outline(ctx: Pen, points: Point[], to: Window): void {
+  ctx.beginPath();
+  for (const p of points) ctx.lineTo((p.x - to.x0) * to.k, (p.y - to.y0) * to.k);
+  ctx.closePath();
+}
+
+function centre(points: Point[], to: Window): Drawn {
+  const b = boxOf(points);
+  return { x: ((b.x0 + b.x1) / 2 - to.x0) * to.k, y: ((b.y0 + b.y1) / 2 - to.y0) * to.k, width: (b.x1 - b.x0) * to.k, height: (b.y1 - b.y0) * to.k };
+}
+
+/**
+ * caption is a picture of centred lines, the first one bold, over a halo of the
+ * ground. It is kept: outlined text is the dearest thing on the map.
+ */
+function caption(painter: Painter, lines: string[], px: number, ink: string, halo: string): HTMLCanvasElement {
+  const key = [px, ink, halo, ...lines].join('\n');
+  const made = painter.captions.get(key);
+  if (made) return made;
+  const { colors } = painter;
+  const font = (n: number) => `${n ? 500 : 700} ${px * (n ? 0.88 : 1)}px ${colors.font}`;
+  const [canvas, ctx] = sheet(1, 1);
+  canvas.width = Math.ceil(Math.max(...lines.map((line, n) => { ctx.font = font(n); return ctx.measureText(line).width; })) + px * 0.5);
+  canvas.height = Math.ceil(lines.length * px * 1.25 + px * 0.3);
+  Object.assign(ctx, { textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: px * 0.32, strokeStyle: halo });
+  lines.forEach((line, n) => {
+    ctx.font = font(n);
+    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * 1.25;
+    ctx.strokeText(line, canvas.width / 2, y);
+    ctx.fillStyle = n ? colors.soft : ink;
+    ctx.fillText(line, canvas.width / 2, y);
+  });
+  if (painter.captions.size > 1000) painter.captions.clear(); // counts change for ever
+  painter.captions.set(key, canvas);
+  return canvas;
+}
+
+function write(ctx: Pen, picture: HTMLCanvasElement, at: Point): void {
+  ctx.drawImage(picture, Math.round(at.x - picture.width / 2), Math.round(at.y - picture.height / 2));
+}
+
+/** paintShapes draws the stage, over it whatever outlines the chart has, and over both what they are called. */
+export function paintShapes(ctx: Pen, { chart, painter }: Omit<Scene, 'state'>, to: Window): void {
+  const c = painter.colors;
+  const shapes = [...(chart.stage ? [chart.stage] : []), ...chart.shapes].filter((s) => s.points?.length);
+  const ground = (s: Shape) => painter.tint(s.color, s === chart.stage ? c.stage : c.slab);
+  for (const s of shapes) {
+    if (s.color === 'transparent') continue; // words alone
+    outline(ctx, s.points, to);
+    ctx.fillStyle = ground(s);
+    ctx.fill();
+    ctx.strokeStyle = painter.tint(s.color, c.line, 0.6);
+    ctx.lineWidth = to.dpr;
+    ctx.stroke();
+  }
+  for (const s of shapes) {
+    const at = centre(s.points, to);
+    const px = Math.round(Math.min(16, Math.max(10, at.width / to.dpr / 9))) * to.dpr;
+    if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s.color === 'transparent' ? c.paper : ground(s)), at);
+  }
+}
+
+/** paintAreas draws general-admission areas, hatched, with the places left. */
+export function paintAreas(ctx: Pen, { chart, state, painter }: Scene, to: Window): void {
+  const c = painter.colors;
+  for (const a of chart.areas) {
+    if (!a.points?.length) continue;
+    const color = chart.categories.find((k) => k.name === a.category)?.color ?? c.accent;
+    const left = state.areas.get(a.id) ?? 0;
+    const at = centre(a.points, to);
+    ctx.save();
+    outline(ctx, a.points, to);
+    ctx.globalAlpha = left > 0 ? 0.16 : 0.06;
+    ctx.fillStyle = color;
+    ctx.fill();
+    ctx.clip();
+    hatch(ctx, at, color, to.dpr, left > 0 ? 0.35 : 0.1);
+    ctx.restore();
+    outline(ctx, a.points, to);
+    ctx.strokeStyle = left > 0 ? color : c.line;
+    ctx.lineWidth = 1.5 * to.dpr;
+    ctx.stroke();
+    const px = Math.round(Math.min(18, Math.max(10, at.width / to.dpr / 10))) * to.dpr;
+    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left > 0 ? `${number(left)} left` : 'full'], px, c.ink, c.paper), at);
+  }
+}
+
+function hatch(ctx: Pen, at: Drawn, color: string, dpr: number, alpha: number): void {
+  const step = 9 * dpr;
+  const r = Math.min(4000, (at.width + at.height) / 2);
+  ctx.globalAlpha = alpha;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = dpr;
+  ctx.beginPath();
+  for (let d = -r; d < r; d += step) {
+    ctx.moveTo(at.x + d - r, at.y + r);
+    ctx.lineTo(at.x + d + r, at.y - r);
+  }
+  ctx.stroke();
+}
+
+/**
+ * paintSectionLabels names sections and counts what is free in them, where
+ * there is room and seats are still too small to be read themselves.
+ */
+export function paintSectionLabels(ctx: Pen, { chart, state, painter }: Scene, to: Window): void {
+  const r = (chart.radius * to.k) / to.dpr;
+  const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
+  if (alpha === 0) return;
+  const c = painter.colors;
+  ctx.globalAlpha = alpha;
+  const taken: Box[] = []; // boxes of labels already written: a name never covers another
+  const usual = (chart.sectionWidth * to.k) / to.dpr;
+  const px = Math.min(12.5, Math.max(9.5, usual / 4)) * to.dpr;
+  const short = shortened(chart, to, (name) => caption(painter, [name], px, c.ink, c.slab).width);
+  for (const s of chart.sections) {
+    const x = (s.label.x - to.x0) * to.k;
+    const y = (s.label.y - to.y0) * to.k;
+    if (x < -80 || y < -40 || x > ctx.canvas.width + 80 || y > ctx.canvas.height + 40) continue;
+    const free = remaining(state.free[s.index], state.held[s.index], 'free');
+    const name = short.has(family(s)) ? s.name.slice(family(s).length) : s.name;
+    for (const lines of usual < COUNTS ? [[name]] : [[name, free], [name]]) {
+      const picture = caption(painter, lines, px, c.ink, c.slab);
+      if (!room(picture, { x, y }, taken, s, to)) continue;
+      write(ctx, picture, { x, y });
+      break;
+    }
+  }
+  ctx.globalAlpha = 1;
+}
+
+/** NEAR is the radius of a seat, in CSS pixels, from which names of sections would lie in its way. */
+export const NEAR = 6;
+
+const COUNTS = 50; // CSS pixels of a usual section's width from which counts fit into most
+
+/** family is what a section's name has in common with others: "Block " of "Block 101". */
+const family = (section: Section) => section.name.slice(0, section.name.lastIndexOf(' ') + 1);
+
+/** shortened are the families that go without it, all of them or none, since one of them has no room for it. */
+function shortened(chart: Chart, to: Window, width: (name: string) => number): Set<string> {
+  const count = new Map<string, number>();
+  const cramped = new Set<string>();
+  for (const s of chart.sections) {
+    const f = family(s);
+    count.set(f, (count.get(f) ?? 0) + 1);
+    if (f && !cramped.has(f) && width(s.name) > roomy(s, to)) cramped.add(f);
+  }
+  for (const f of cramped) if (count.get(f) === 1) cramped.delete(f);
+  return cramped;
+}
+
+/** roomy is how wide a label of a section may be. */
+const roomy = (section: Section, to: Window) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
+
+/** room says whether a label fits its section and covers no other, and takes the place. */
+function room(picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, to: Window): boolean {
+  const { width: w, height: h } = picture;
+  if (w > roomy(section, to)) return false;
+  const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
+  if (taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0)) return false;
+  taken.push(box);
+  return true;
+}
+
+/** paintRowLabels writes the name of each row beside both its ends. */
+export function paintRowLabels(ctx: Pen, { chart, painter }: Scene, to: Window): void {
+  const c = painter.colors;
+  const px = chart.radius * to.k * 0.95;
+  ctx.font = `600 ${px}px ${c.font}`;
+  ctx.textAlign = 'center';
+  ctx.textBaseline = 'middle';
+  ctx.fillStyle = c.soft;
+  const m = chart.pitch * 2;
+  for (const s of chart.sections) {
+    if (s.box.x1 + m < to.box.x0 || s.box.x0 - m > to.box.x1 || s.box.y1 + m < to.box.y0 || s.box.y0 - m > to.box.y1) continue;
+    for (const row of s.rows) {
+      const n = row.seats.length;
+      if (n < 2 || !row.label) continue;
+      for (const [end, next] of [[row.seats[0], row.seats[1]], [row.seats[n - 1], row.seats[n - 2]]]) {
+        const d = chart.distance(end, next) || 1;
+        const x = chart.x[end] + ((chart.x[end] - chart.x[next]) / d) * chart.pitch;
+        const y = chart.y[end] + ((chart.y[end] - chart.y[next]) / d) * chart.pitch;
+        ctx.fillText(row.label, (x - to.x0) * to.k, (y - to.y0) * to.k);
+      }
+    }
+  }
+}

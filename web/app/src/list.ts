@@ -1,0 +1,128 @@
+// The same seats as a list: sections, their rows, their seats, as buttons. For
+// the keyboard, for screen readers, and for whoever dislikes maps. Rows and
+// seats exist only while they are opened: 60,000 buttons are no list.
+
+import type { Cart } from './cart';
+import { ACCESSIBLE, COMPANION, RESTRICTED, type Row, type Section } from './chart';
+import { h } from './dom';
+import { AVAILABLE, type State } from './state';
+import type * as wire from './wire';
+import { count, money, number, remaining, statusWords } from './words';
+
+/** SeatList shows a State as a list. */
+export class SeatList {
+  #root: HTMLElement;
+  #cart: Cart;
+  #event: wire.Event;
+  #pick: (i: number) => void;
+  #state: State | null = null;
+  #open = new Set<Section>(); // those opened so far
+  #updates = new Map<string, () => void>(); // by section, and by row
+  #due = 0;
+
+  constructor(root: HTMLElement, { cart, event, pick }: { cart: Cart; event: wire.Event; pick: (i: number) => void }) {
+    this.#root = root;
+    this.#cart = cart;
+    this.#event = event;
+    this.#pick = pick;
+    cart.addEventListener('change', () => this.update());
+  }
+
+  /** show takes another chart. */
+  show(state: State): void {
+    this.#state = state;
+    this.#open.clear();
+    this.#updates.clear();
+    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)));
+    this.update();
+  }
+
+  /** update brings counts and opened seats up to date, once a moment at most. */
+  update(): void {
+    if (this.#due || !this.#state || this.#root.hidden) return;
+    this.#due = setTimeout(() => {
+      this.#due = 0;
+      for (const f of this.#updates.values()) f();
+    }, 150);
+  }
+
+  #section(state: State, s: Section): HTMLElement {
+    const label = h('span', { class: 'count' }, '');
+    this.#updates.set(`${s.index}`, () => {
+      label.textContent = remaining(state.free[s.index], state.held[s.index], `of ${number(s.seats)} free`);
+    });
+    const el = h('details', { ontoggle: () => this.#toggleSection(state, el, s) },
+      h('summary', {}, h('span', { class: 'name' }, s.name), label));
+    return el;
+  }
+
+  #toggleSection(state: State, el: HTMLDetailsElement, s: Section): void {
+    if (!el.open || this.#open.has(s)) return;
+    this.#open.add(s);
+    el.append(h('div', { class: 'rows' }, ...s.rows.map((r, n) => this.#row(state, s, r, n))));
+  }
+
+  #row(state: State, s: Section, r: Row, n: number): HTMLElement {
+    const key = `${s.index}/${n}`;
+    const label = h('span', { class: 'count' }, '');
+    const counted = () => {
+      const free = r.seats.filter((i) => state.status[i] === AVAILABLE).length;
+      label.textContent = free ? `${free} free` : 'none free';
+    };
+    counted();
+    this.#updates.set(key, counted);
+    const el = h('details', {
+      ontoggle: () => {
+        if (!el.open) {
+          el.querySelector('.seats')?.remove();
+          this.#updates.set(key, counted);
+          return;
+        }
+        const [body, update] = this.#seats(state, s, r);
+        el.append(body);
+        this.#updates.set(key, () => { counted(); update(); });
+      },
+    }, h('summary', {}, h('span', { class: 'name' }, `Row ${r.label}`), label));
+    return el;
+  }
+
+  #seats(state: State, s: Section, r: Row): [body: HTMLElement, update: () => void] {
+    const buttons = new Map(r.seats.map((i) => [i, h('button', { onclick: () => this.#pick(i) }, state.chart.label[i])]));
+    const update = () => {
+      const mine = new Set(this.#cart.mine);
+      for (const [i, button] of buttons) this.#seat(state, button, i, mine.has(i));
+    };
+    update();
+    return [h('div', { class: 'seats', role: 'group', 'aria-label': `${s.name}, row ${r.label}` }, ...buttons.values()), update];
+  }
+
+  /** seat says in words what the map says in shapes. */
+  #seat(state: State, button: HTMLElement, i: number, mine: boolean): void {
+    const picked = this.#cart.picked.has(i);
+    const status = state.status[i];
+    const c = state.chart;
+    const kind = mine ? 'mine' : picked ? 'picked' : statusWords[status];
+    if (button.dataset.kind === kind) return;
+    button.dataset.kind = kind;
+    const category = c.categories[c.category[i]].name;
+    const flags: [number, string][] = [[ACCESSIBLE, 'wheelchair space'], [COMPANION, 'companion seat'], [RESTRICTED, 'restricted view']];
+    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event),
+      ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w), mine ? 'yours' : picked ? 'chosen' : statusWords[status]];
+    button.setAttribute('aria-label', words.join(', '));
+    button.setAttribute('aria-pressed', String(picked || mine));
+    button.setAttribute('aria-disabled', String(!picked && status !== AVAILABLE));
+    button.title = words.slice(1).join(' · ');
+  }
+}
+
+/** describe says everything about a seat in a few lines, for a tooltip. */
+export function describe(state: State, i: number, cart: Cart, event: wire.Event): string[] {
+  const c = state.chart;
+  const own = cart.mine.includes(i) ? 'yours' : cart.picked.has(i) ? 'chosen' : statusWords[state.status[i]];
+  const flags: [number, string][] = [[ACCESSIBLE, 'Wheelchair space'], [COMPANION, 'Companion seat'], [RESTRICTED, 'Restricted view']];
+  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`,
+    ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w)];
+}
+
+/** areaWords says how many places of an area are left. */
+export const areaWords = (left: number): string => (left ? `${count(left, 'place')} left` : 'full');

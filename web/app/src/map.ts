@@ -1,0 +1,295 @@
+// The seat map on a canvas: one frame at a time, and only when something has
+// changed. Far out it shows sections with what is left in them, near in the
+// seats with their numbers.
+
+import { inside, type Chart, type Section } from './chart';
+import { listen, type Target } from './gestures';
+import { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes, type Scene } from './legend';
+import { MINE, PICKED, Painter, pen, theme, type Pen, type Window } from './paint';
+import { paintSlabs, Rasters } from './raster';
+import type { State } from './state';
+import { View, type Aim } from './view';
+import type { Area, Point } from './wire';
+
+const DIRECT = 2600; // seats in view below which they are painted, not copied
+const BUDGET = 7; // ms of a frame for painting pictures
+const FLASH = 1100; // ms
+const PICKABLE = 5; // CSS pixels of radius from which a tap means a seat
+const still = matchMedia('(prefers-reduced-motion: reduce)');
+
+/** Events are what the map tells. */
+export interface Events {
+  seat(i: number): void; // a seat was tapped
+  area(area: string): void; // an area was tapped
+  hover(what: number | Area | null, px: number, py: number): void; // a seat, an area or neither
+  here(section: Section | null): void; // the section in the middle, where its name is not on the map
+}
+
+/** SeatMap draws a chart with the state of its seats. */
+export class SeatMap {
+  #canvas: HTMLCanvasElement;
+  #ctx: Pen;
+  #events: Events;
+  #state: State | null = null;
+  #chart!: Chart; // of the state, as what follows
+  #painter!: Painter;
+  #rasters!: Rasters;
+  #view = new View();
+  #dpr = 1;
+  #wanted = 0; // the frame asked for
+  #glide: ((now: number) => boolean) | null = null; // an animation, and whether it goes on
+  #flashes = new Map<number, number>(); // i → since when
+  #hover = -1;
+  #looks = new Map<number, number>(); // i → PICKED or MINE
+
+  constructor(canvas: HTMLCanvasElement, events: Events) {
+    this.#canvas = canvas;
+    this.#ctx = pen(canvas);
+    this.#events = events;
+    listen(canvas, this.#target());
+    new ResizeObserver(() => this.#resize()).observe(canvas);
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#state && this.show(this.#state, true));
+  }
+
+  /**
+   * show takes another chart, or the same one again in other colours. Then it may
+   * stay at the part in view.
+   */
+  show(state: State, stay = false): void {
+    this.#state = state;
+    this.#chart = state.chart;
+    this.#painter = new Painter(this.#chart, theme(this.#canvas));
+    this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, status: state.status });
+    this.#view.bounds(this.#chart);
+    this.#view.set(stay ? this.#view : this.#view.whole());
+    this.redraw();
+  }
+
+  /** changed redraws seats whose status is another now. */
+  changed(seats: number[], flash: boolean): void {
+    if (!seats.length) return this.redraw(); // areas may have changed
+    this.#rasters.repaint(seats);
+    if (flash && !still.matches) {
+      const now = performance.now();
+      for (const i of seats.slice(0, 200)) this.#flashes.set(i, now);
+    }
+    this.redraw();
+  }
+
+  /** looks says which seats are chosen and which are the shopper's own. */
+  looks(picked: Iterable<number>, mine: Iterable<number>): void {
+    this.#looks = new Map();
+    for (const i of picked) this.#looks.set(i, PICKED);
+    for (const i of mine) this.#looks.set(i, MINE);
+    this.redraw();
+  }
+
+  /** zoom in or out about the middle. */
+  zoom(factor: number): void {
+    this.#go(this.#view.zoomed(this.#view.width / 2, this.#view.height / 2, factor));
+  }
+
+  /** fit shows everything. */
+  fit(): void {
+    this.#go(this.#view.whole());
+  }
+
+  /** reveal goes to a seat, near enough to tell it from its neighbours. */
+  reveal(i: number): void {
+    this.#go({ x: this.#chart.x[i], y: this.#chart.y[i], k: Math.max(this.#view.k, 26 / this.#chart.pitch) });
+  }
+
+  /** redraw asks for a frame. */
+  redraw(): void {
+    if (!this.#wanted && this.#state) this.#wanted = requestAnimationFrame((now) => this.#frame(now));
+  }
+
+  #resize(): void {
+    const { clientWidth: w, clientHeight: h } = this.#canvas;
+    this.#dpr = Math.min(2, devicePixelRatio || 1);
+    this.#canvas.width = Math.round(w * this.#dpr);
+    this.#canvas.height = Math.round(h * this.#dpr);
+    const whole = this.#state && Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
+    Object.assign(this.#view, { width: Math.max(1, w), height: Math.max(1, h) });
+    if (!this.#state) return;
+    this.#view.bounds(this.#chart);
+    this.#view.set(whole || this.#view.k < this.#view.least ? this.#view.whole() : this.#view);
+    this.redraw();
+  }
+
+  #frame(now: number): void {
+    this.#wanted = 0;
+    if (this.#glide && !this.#glide(now)) this.#glide = null;
+    const done = this.#paint(this.#state!, performance.now() + BUDGET); // no frame is asked for without one
+    if (this.#glide || !done || this.#flashes.size) this.redraw();
+  }
+
+  #paint(state: State, deadline: number): boolean {
+    const ctx = this.#ctx;
+    const v = this.#view;
+    const box = v.box();
+    const to: Window = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
+    const scene: Scene = { chart: this.#chart, state, painter: this.#painter };
+    ctx.fillStyle = this.#painter.colors.paper;
+    ctx.fillRect(0, 0, this.#canvas.width, this.#canvas.height);
+    paintShapes(ctx, scene, to);
+    paintAreas(ctx, scene, to);
+    let done = true;
+    if (this.#chart.countWithin(box) <= DIRECT) this.#paintSeats(ctx, scene, to);
+    else done = this.#rasters.draw(ctx, to, deadline);
+    this.#paintLooks(ctx, to);
+    this.#paintFlashes(ctx, to);
+    paintSectionLabels(ctx, scene, to);
+    this.#tellHere();
+    return done;
+  }
+
+  #tellHere(): void {
+    const v = this.#view;
+    const i = this.#chart.sections.length < 2 || this.#chart.radius * v.k < NEAR ? -1 : this.#chart.nearest(v.x, v.y, v.width / v.k / 3);
+    this.#events.here(i < 0 ? null : this.#chart.sections[this.#chart.section[i]]);
+  }
+
+  #paintSeats(ctx: Pen, scene: Scene, to: Window): void {
+    paintSlabs(ctx, scene, to);
+    const list: number[] = [];
+    this.#chart.within(to.box, (i) => list.push(i));
+    const { status } = scene.state;
+    this.#painter.seats(ctx, list, to, (i) => status[i]);
+    if (this.#chart.radius * this.#view.k >= 7) {
+      this.#painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? status[i]);
+      paintRowLabels(ctx, scene, to);
+    }
+  }
+
+  /** looks of the shopper's own seats lie over the pictures, never in them. */
+  #paintLooks(ctx: Pen, to: Window): void {
+    const look = (i: number) => this.#looks.get(i) ?? PICKED;
+    const own = [...this.#looks.keys()];
+    if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink, 1);
+    if (!own.length) return;
+    if (this.#chart.radius * to.k < 4) {
+      for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent, 1);
+    }
+    this.#painter.seats(ctx, own, to, look);
+    if (this.#chart.radius * this.#view.k >= 7) this.#painter.labels(ctx, own, to, look);
+  }
+
+  #ring(ctx: Pen, to: Window, i: number, color: string, alpha: number, by = 1): void {
+    ctx.globalAlpha = alpha;
+    ctx.strokeStyle = color;
+    ctx.lineWidth = 2 * this.#dpr;
+    ctx.beginPath();
+    ctx.arc((this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k, Math.max(this.#chart.radius * to.k + 2, 5 * this.#dpr) * by, 0, 7);
+    ctx.stroke();
+    ctx.globalAlpha = 1;
+  }
+
+  #paintFlashes(ctx: Pen, to: Window): void {
+    const now = performance.now();
+    for (const [i, at] of this.#flashes) {
+      const t = (now - at) / FLASH;
+      if (t >= 1) this.#flashes.delete(i);
+      else if (this.#chart.radius * to.k < 4 * this.#dpr) this.#glow(ctx, to, i, 0.18 * (1 - t), 1 + 0.7 * t);
+      else this.#ring(ctx, to, i, this.#painter.colors.ink, 0.5 * (1 - t), 1 + 0.5 * t);
+    }
+  }
+
+  /** glow stands for the ring of a seat so small that rings of neighbours would be a tangle. */
+  #glow(ctx: Pen, to: Window, i: number, alpha: number, by: number): void {
+    ctx.globalAlpha = alpha;
+    ctx.fillStyle = this.#painter.colors.ink;
+    ctx.beginPath();
+    ctx.arc((this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k, Math.max(this.#chart.radius * to.k, 2.5 * this.#dpr) * by, 0, 7);
+    ctx.fill();
+    ctx.globalAlpha = 1;
+  }
+
+  /** target does nothing before there is a map. */
+  #target(): Target {
+    const ready = <A extends unknown[]>(f: (...args: A) => void) => (...args: A) => { if (this.#state) f(...args); };
+    return {
+      pan: ready((dx, dy) => this.#jump(this.#view.panned(dx, dy))),
+      zoom: ready((px, py, factor, smooth) => (smooth ? this.#go(this.#view.zoomed(px, py, factor)) : this.#jump(this.#view.zoomed(px, py, factor)))),
+      fit: ready(() => this.fit()),
+      fling: ready((vx, vy) => this.#fling(vx, vy)),
+      tap: ready((px, py, touch) => this.#tap(px, py, touch)),
+      hover: ready((px, py) => this.#over(px, py)),
+    };
+  }
+
+  #jump(view: Aim): void {
+    this.#glide = null;
+    this.#view.set(view);
+    this.redraw();
+  }
+
+  /** go moves to a view smoothly. */
+  #go(to: Aim): void {
+    if (still.matches) return this.#jump(to);
+    const from = { x: this.#view.x, y: this.#view.y, k: this.#view.k };
+    const start = performance.now();
+    this.#glide = (now) => {
+      const t = Math.min(1, Math.max(0, (now - start) / 320));
+      const e = 1 - (1 - t) ** 3;
+      const k = from.k * (to.k / from.k) ** e;
+      // The centre follows the scale, so that the target moves straight.
+      const f = Math.abs(to.k / from.k - 1) < 1e-3 ? e : (1 / from.k - 1 / k) / (1 / from.k - 1 / to.k);
+      this.#view.set({ x: from.x + (to.x - from.x) * f, y: from.y + (to.y - from.y) * f, k });
+      return t < 1;
+    };
+    this.redraw();
+  }
+
+  #fling(vx: number, vy: number): void {
+    if (Math.hypot(vx, vy) < 0.1 || still.matches) {
+      this.#glide = null;
+      return;
+    }
+    let last = performance.now();
+    this.#glide = (now) => {
+      const dt = Math.max(0, now - last);
+      last = now;
+      this.#view.set(this.#view.panned(vx * dt, vy * dt));
+      const slow = Math.exp(-dt / 180);
+      vx *= slow;
+      vy *= slow;
+      return Math.hypot(vx, vy) > 0.02;
+    };
+    this.redraw();
+  }
+
+  #tap(px: number, py: number, touch: boolean): void {
+    const at = this.#view.world(px, py);
+    const r = this.#chart.radius * this.#view.k;
+    const i = this.#chart.nearest(at.x, at.y, Math.max(this.#chart.pitch * 0.6, (touch ? 14 : 8) / this.#view.k));
+    if (i >= 0 && r >= PICKABLE) this.#events.seat(i);
+    else if (i >= 0) this.#approach(i, at);
+    else {
+      const area = this.#chart.areas.find((a) => inside(a.points, at.x, at.y));
+      if (area) this.#events.area(area.id);
+    }
+  }
+
+  /** approach zooms to the section of a seat too small to be meant, and from there to the place. */
+  #approach(i: number, at: Point): void {
+    const section = this.#chart.sections[this.#chart.section[i]];
+    const whole = this.#view.of(section.box, 40);
+    const near = { x: at.x, y: at.y, k: 24 / this.#chart.pitch };
+    this.#go(whole.k > this.#view.k * 1.3 && whole.k < near.k ? whole : near);
+  }
+
+  #over(px: number | null, py: number | null): void {
+    let what: number | Area | null = null;
+    let seat = -1;
+    if (px !== null && py !== null) {
+      const at = this.#view.world(px, py);
+      if (this.#chart.radius * this.#view.k >= 3) seat = this.#chart.nearest(at.x, at.y, this.#chart.pitch * 0.6);
+      what = seat >= 0 ? seat : this.#chart.areas.find((a) => inside(a.points, at.x, at.y)) ?? null;
+    }
+    if (seat !== this.#hover) this.redraw();
+    this.#hover = seat;
+    this.#canvas.style.cursor = what !== null ? 'pointer' : '';
+    this.#events.hover(what, px ?? 0, py ?? 0);
+  }
+}

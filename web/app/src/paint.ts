@@ -1,0 +1,213 @@
+// How a seat looks. Shape says as much as colour does: free seats are full
+// discs in the colour of their category, held ones half-filled rings, sold ones
+// small crosses, seats not for sale small dots; wheelchair spaces are square.
+
+import { ACCESSIBLE, COMPANION, type Box, type Chart } from './chart';
+import { AVAILABLE, HELD, SOLD } from './state';
+
+/** Looks beyond the four states of the map. */
+export const PICKED = 4;
+export const MINE = 5;
+
+/** Pen draws on a canvas, in device pixels. */
+export type Pen = CanvasRenderingContext2D;
+
+/** Onto is where a chart lies on a canvas: device pixels per unit, and the place at 0, 0. */
+export interface Onto { k: number; x0: number; y0: number }
+
+/** Window is the part of a chart that a canvas shows. */
+export interface Window extends Onto {
+  box: Box;
+  dpr: number; // device pixels per CSS pixel
+}
+
+/** Look is how a seat looks: one of the states of the map, or PICKED or MINE. */
+export type Look = (i: number) => number;
+
+const SMALL = 2.2; // device pixels of radius below which a seat is a mere square
+
+/** theme reads the page's colours, so that the map follows dark and light. */
+export function theme(el: Element) {
+  const css = getComputedStyle(el);
+  const get = (name: string) => css.getPropertyValue(name).trim();
+  return {
+    paper: get('--map'), slab: get('--slab'), ink: get('--ink'), soft: get('--soft'), line: get('--line'),
+    accent: get('--accent'), onAccent: get('--on-accent'), held: get('--held'), sold: get('--sold'), closed: get('--closed'),
+    stage: get('--stage'), font: css.fontFamily,
+  };
+}
+
+/** Theme is the page's colours, and its font. */
+export type Theme = ReturnType<typeof theme>;
+
+/** Painter paints seats of one chart in one theme, by ready-made stamps. */
+export class Painter {
+  readonly chart: Chart;
+  readonly colors: Theme;
+  readonly onCategory: string[]; // what reads on the colour of each
+  readonly captions = new Map<string, HTMLCanvasElement>(); // of legend.ts, which live as long as the colours do
+  #stamps = new Map<number, HTMLCanvasElement>();
+  #texts = new Map<string, HTMLCanvasElement>();
+  #tints = new Map<string, string>();
+  #size = 0;
+
+  constructor(chart: Chart, colors: Theme) {
+    this.chart = chart;
+    this.colors = colors;
+    this.onCategory = chart.categories.map((c) => contrast(c.color));
+  }
+
+  /** seats paints seats with their looks. */
+  seats(ctx: Pen, list: number[], to: Onto, look: Look): void {
+    const { x, y, category } = this.chart;
+    const r = this.chart.radius * to.k;
+    if (r < SMALL) return this.#squares(ctx, list, to, look, Math.max(1, r * 1.8));
+    this.#resize(r);
+    for (const i of list) {
+      const stamp = this.#stamp(category[i], look(i), this.chart.flags[i]);
+      ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
+    }
+  }
+
+  #squares(ctx: Pen, list: number[], to: Onto, look: Look, size: number): void {
+    const { x, y, category, categories } = this.chart;
+    const c = this.colors;
+    let last = '';
+    for (const i of list) {
+      const l = look(i);
+      const color = l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold : l < PICKED ? c.closed : c.accent;
+      if (color !== last) ctx.fillStyle = last = color;
+      ctx.fillRect((x[i] - to.x0) * to.k - size / 2, (y[i] - to.y0) * to.k - size / 2, size, size);
+    }
+  }
+
+  /** labels writes seat numbers into free, picked and own seats. */
+  labels(ctx: Pen, list: number[], to: Onto, look: Look): void {
+    const { x, y, category, label } = this.chart;
+    for (const i of list) {
+      const l = look(i);
+      if (l !== AVAILABLE && l < PICKED || !label[i]) continue;
+      const text = this.#text(label[i], l === AVAILABLE ? this.onCategory[category[i]] : this.colors.onAccent);
+      ctx.drawImage(text, (x[i] - to.x0) * to.k - text.width / 2, (y[i] - to.y0) * to.k - text.height / 2);
+    }
+  }
+
+  /**
+   * tint is a colour of the chart laid thinly over the ground, so that it suits
+   * dark and light; without one it is the other given.
+   */
+  tint(color: string | undefined, otherwise: string, alpha = 0.3): string {
+    if (!color) return otherwise;
+    const key = color + alpha;
+    let mixed = this.#tints.get(key);
+    if (!mixed) this.#tints.set(key, mixed = blend(this.colors.paper, color, alpha));
+    return mixed;
+  }
+
+  /** resize throws stamps of another size away; half a pixel is no other size. */
+  #resize(r: number): void {
+    const size = Math.max(SMALL, Math.round(r * 2) / 2);
+    if (size === this.#size) return;
+    this.#size = size;
+    this.#stamps.clear();
+    this.#texts.clear();
+  }
+
+  #stamp(category: number, look: number, flags: number): HTMLCanvasElement {
+    const square = flags & ACCESSIBLE ? 1 : flags & COMPANION ? 2 : 0;
+    const key = (look === AVAILABLE ? category : 0) * 32 + look * 4 + square;
+    let s = this.#stamps.get(key);
+    if (!s) this.#stamps.set(key, s = this.#draw(category, look, square));
+    return s;
+  }
+
+  #draw(category: number, look: number, square: number): HTMLCanvasElement {
+    const r = this.#size;
+    const side = Math.ceil(r * 2 + 4);
+    const [canvas, ctx] = sheet(side, side);
+    ctx.translate(side / 2, side / 2);
+    const c = this.colors;
+    const outline = (by: number) => { ctx.beginPath(); square ? ctx.roundRect(-by, -by, 2 * by, 2 * by, square === 1 ? by * 0.25 : by * 0.6) : ctx.arc(0, 0, by, 0, 7); };
+    ctx.lineWidth = Math.max(1, r * 0.18);
+    if (look === AVAILABLE || look >= PICKED) {
+      outline(look === AVAILABLE ? r : r + 1);
+      ctx.fillStyle = look === AVAILABLE ? this.chart.categories[category].color : c.accent;
+      ctx.fill();
+      if (look >= PICKED) this.#edge(ctx, outline, r);
+    } else if (look === HELD) {
+      outline(r - ctx.lineWidth / 2);
+      ctx.strokeStyle = ctx.fillStyle = c.held;
+      ctx.stroke();
+      ctx.clip();
+      ctx.fillRect(-r, 0, 2 * r, r);
+    } else if (look === SOLD) {
+      const d = r * 0.42;
+      ctx.strokeStyle = c.sold;
+      ctx.beginPath();
+      ctx.moveTo(-d, -d); ctx.lineTo(d, d); ctx.moveTo(d, -d); ctx.lineTo(-d, d);
+      ctx.stroke();
+    } else {
+      ctx.fillStyle = c.closed;
+      ctx.beginPath();
+      ctx.arc(0, 0, Math.max(0.8, r * 0.22), 0, 7);
+      ctx.fill();
+    }
+    return canvas;
+  }
+
+  /** edge sets chosen seats off from the free ones by a second outline. */
+  #edge(ctx: Pen, outline: (by: number) => void, r: number): void {
+    outline(r * 0.78);
+    ctx.lineWidth = Math.max(1, r * 0.12);
+    ctx.strokeStyle = this.colors.onAccent;
+    ctx.stroke();
+  }
+
+  #text(label: string, color: string): HTMLCanvasElement {
+    const key = color + label;
+    let s = this.#texts.get(key);
+    if (s) return s;
+    const px = this.#size * (label.length > 2 ? 0.8 : 1);
+    const side = Math.ceil(this.#size * 2.4);
+    const [canvas, ctx] = sheet(side, side);
+    ctx.font = `600 ${px}px ${this.colors.font}`;
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'middle';
+    ctx.fillStyle = color;
+    ctx.fillText(label, side / 2, side / 2 + px * 0.06);
+    this.#texts.set(key, canvas);
+    return canvas;
+  }
+}
+
+/** pen is that of a canvas. */
+export const pen = (canvas: HTMLCanvasElement): Pen => canvas.getContext('2d')!; // no canvas of ours has another context
+
+/** sheet is a fresh canvas and its pen. */
+export function sheet(width: number, height: number): [HTMLCanvasElement, Pen] {
+  const canvas = document.createElement('canvas');
+  canvas.width = width;
+  canvas.height = height;
+  return [canvas, pen(canvas)];
+}
+
+/** blend is a colour over another. */
+function blend(under: string, over: string, alpha: number): string {
+  const [, ctx] = sheet(1, 1);
+  ctx.fillStyle = under;
+  ctx.fillRect(0, 0, 1, 1);
+  ctx.globalAlpha = alpha;
+  ctx.fillStyle = over;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return `rgb(${r} ${g} ${b})`;
+}
+
+/** contrast is black or white, whichever reads better on a colour. */
+function contrast(color: string): string {
+  const [, ctx] = sheet(1, 1);
+  ctx.fillStyle = color;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return 0.299 * r + 0.587 * g + 0.114 * b > 150 ? '#111827' : '#ffffff';
+}

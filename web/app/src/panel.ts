@@ -1,0 +1,294 @@
+// The panel beside the map: what is chosen, the hold with its clock, payment,
+// tickets. It is drawn anew from the cart whenever that changes.
+
+import type { Api } from './api';
+import type { Cart, Stage } from './cart';
+import type { Chart } from './chart';
+import { Countdown, mmss, type Clock } from './clock';
+import { h, swatch } from './dom';
+import { Means } from './pay';
+import { announce } from './say';
+import type { State } from './state';
+import type * as wire from './wire';
+import { money, number, ticketWords, UNHELD } from './words';
+
+const WARN: [ms: number, text: string][] = [[120000, 'Two minutes left to pay.'], [60000, 'One minute left to pay.'], [20000, 'Twenty seconds left to pay.']];
+
+/** Panel shows a cart. */
+export class Panel {
+  #root: HTMLElement;
+  #cart: Cart;
+  #event: wire.Event;
+  #clock: Clock;
+  #reveal: (i: number) => void;
+  #state: State | null = null;
+  #countdown: Countdown;
+  #deadline = '';
+  #said = new Set<number>(); // warnings of this deadline
+  #wish: string | null = null; // what has the focus again when it is there
+  #means: Means;
+  #button = h('button', { class: 'primary', 'data-key': 'pay' });
+  #pay: HTMLElement; // the form, which stays in the page while the means is shown
+  #codes = new Map<string, HTMLElement>(); // text → canvas
+
+  constructor(root: HTMLElement, { api, cart, event, clock, reveal }: { api: Api; cart: Cart; event: wire.Event; clock: Clock; reveal: (i: number) => void }) {
+    this.#root = root;
+    this.#cart = cart;
+    this.#event = event;
+    this.#clock = clock;
+    this.#reveal = reveal;
+    this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    this.#means = new Means(api, event, () => this.draw());
+    this.#pay = h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(() => this.#means.name()); } },
+      this.#means.element, h('div', { class: 'actions' }, this.#button));
+    cart.addEventListener('change', () => this.draw());
+    cart.addEventListener('told', (e) => { if (e.detail.what === 'asked') this.#step(e.detail.go); });
+  }
+
+  /** on follows a chart and its state. */
+  on(state: State): void {
+    this.#state = state;
+    this.draw();
+  }
+
+  /** draw shows the cart as it is. The focus stays where it was, or waits at the head for what it was on. */
+  draw(): void {
+    const state = this.#state;
+    if (!state) return;
+    const active = document.activeElement;
+    const at = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.key : null;
+    const focus = at === 'head' && this.#wish || at;
+    const stages: Record<Stage, () => HTMLElement[]> = { picking: () => this.#picking(state), held: () => this.#held(state.chart), paying: () => this.#paying(), sold: () => this.#sold() };
+    this.#show(stages[this.#cart.stage]());
+    this.#root.dataset.stage = this.#cart.stage;
+    this.#root.setAttribute('aria-busy', String(this.#cart.busy));
+    if (focus) this.#focus(focus);
+    this.#arm();
+  }
+
+  /** show puts parts in place of what is shown. The form to pay stays where it is. */
+  #show(parts: HTMLElement[]): void {
+    const at = parts.indexOf(this.#pay);
+    if (at < 0 || this.#pay.parentNode !== this.#root) this.#root.replaceChildren(...parts);
+    else {
+      for (const el of [...this.#root.children]) if (el !== this.#pay) el.remove();
+      this.#pay.before(...parts.slice(0, at));
+      this.#pay.after(...parts.slice(at + 1));
+    }
+    const { stage, busy, costs } = this.#cart;
+    this.#button.disabled = stage !== 'held' || busy || !this.#means.ready;
+    this.#pay.hidden = stage !== 'held';
+    if (at < 0) return this.#means.hide();
+    this.#button.textContent = `Pay ${this.#money(costs.total)}`;
+    if (stage === 'held') this.#means.show(costs.total);
+    else this.#means.used();
+  }
+
+  #focus(key: string): void {
+    const el = this.#root.querySelector<HTMLElement>(`[data-key="${CSS.escape(key)}"]:not(:disabled, [hidden] *)`);
+    this.#wish = el ? null : key;
+    (el ?? this.#root.querySelector<HTMLElement>('[data-key=head]'))?.focus({ preventScroll: true });
+  }
+
+  /** arm starts the countdown of a stage that has one, and anew when its end has moved. */
+  #arm(): void {
+    const { stage, order } = this.#cart;
+    const ends = stage === 'held' || stage === 'paying' ? order.expiresAt : null;
+    if (`${stage} ${ends}` !== this.#deadline) {
+      this.#deadline = `${stage} ${ends}`;
+      this.#said.clear();
+      this.#countdown.until(ends ? Date.parse(ends) : null);
+    } else if (ends) this.#tick(Date.parse(ends) - this.#clock.now(), true);
+  }
+
+  #tick(left: number, quiet = false): void {
+    const el = this.#root.querySelector('.clock');
+    if (el) {
+      el.textContent = mmss(left);
+      el.classList.toggle('hurry', left < 60000);
+    }
+    if (quiet) return;
+    const due = WARN.findLast(([ms]) => left <= ms && left > ms - 2000);
+    if (due && !this.#said.has(due[0])) {
+      this.#said.add(due[0]);
+      announce(due[1]);
+    }
+    if (left === 0) this.#cart.expire();
+  }
+
+  #action(text: string, key: string, onclick: () => void, kind = ''): HTMLElement {
+    return h('button', { 'data-key': key, class: kind, disabled: this.#cart.busy, onclick }, text);
+  }
+
+  #money(amount: number): string {
+    return money(amount, this.#event);
+  }
+
+  #total(): HTMLElement {
+    const { total, fees } = this.#cart.costs;
+    return h('div', { class: 'total' }, h('span', {}, 'Total', fees.length ? h('small', {}, ' with all fees') : null), h('strong', {}, this.#money(total)));
+  }
+
+  /** fees are what of the total is none of the prices above. */
+  #fees(): HTMLElement[] {
+    const { fees } = this.#cart.costs;
+    return fees.length === 0 ? [] : [h('ul', { class: 'lines fees' }, ...fees.map((f) => h('li', {}, h('span', { class: 'place' }, f.name), h('span', { class: 'price' }, this.#money(f.amount)))))];
+  }
+
+  #picking(state: State): HTMLElement[] {
+    const cart = this.#cart;
+    const parts: HTMLElement[] = [head('Your seats')];
+    if (this.#event.state === 'cancelled') return [...parts, h('p', { class: 'soft' }, 'There is no order of yours in this tab.')];
+    if (cart.size) parts.push(this.#total());
+    if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, `Choose seats on the map or in the list. They are yours once you ${this.#event.holds ? 'hold' : 'have paid for'} them.`));
+    if (!cart.picked.size && cart.mostParty > 0 && state.chart.size > 0) parts.push(this.#best());
+    parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(state.chart, i))));
+    if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(state, a))));
+    if (!cart.size) return parts;
+    const n = cart.wanted.length + cart.size - cart.picked.size;
+    const all = n === cart.size;
+    const verb = this.#event.holds ? { does: 'Hold', busy: 'Holding' } : { does: 'Book', busy: 'Booking' };
+    if (!this.#event.holds) parts.push(h('p', { class: 'hint' }, UNHELD));
+    parts.push(...this.#fees(), h('div', { class: 'actions' },
+      h('button', { 'data-key': 'hold', class: 'primary', disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
+        cart.busy ? `${verb.busy}…` : all ? `${verb.does} ${n}` : `${verb.does} ${n} of ${cart.size}`),
+      this.#action('Clear', 'clear', () => cart.clear(), 'plain')));
+    if (!this.#event.open) parts.push(h('p', { class: 'soft' }, 'The sale is not open yet. You can already choose.'));
+    return parts;
+  }
+
+  /** best lets the house choose. */
+  #best(): HTMLElement {
+    const cart = this.#cart;
+    const n = Math.min(cart.party, cart.mostParty);
+    const step = (text: string, to: number, label: string) => h('button', { 'data-key': `best${text}`, 'aria-label': label, disabled: cart.busy || to < 1 || to > cart.mostParty, onclick: () => cart.setParty(to) }, text);
+    return h('div', { class: 'best' },
+      h('span', { class: 'place' }, 'Or let us choose', h('small', {}, 'The best there are, side by side if we can')),
+      h('span', { class: 'stepper', role: 'group', 'aria-label': 'Seats for us to choose' },
+        step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')),
+      h('button', { 'data-key': 'best', class: 'choose', disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
+        cart.busy ? 'Choosing…' : `${this.#event.holds ? 'Hold' : 'Book'} the best ${n === 1 ? 'seat' : n}`));
+  }
+
+  /** hints are what a shopper may want to know of the seats that are held. */
+  #hints(chart: Chart): HTMLElement[] {
+    const { together, warnings = [] } = this.#cart.order;
+    const single = warnings.filter((w) => w.code === 'orphan_left').flatMap((w) => w.seats)
+      .map((id) => chart.byTicketId.get(id)).filter((i) => i !== undefined).map((i) => chart.place(i));
+    return [
+      together === false && 'So many seats were not left side by side. These are as near to each other as can be.',
+      single.length > 0 && `You leave a single seat that hardly anybody will buy: ${single.join('; ')}. If it is all the same to you, give these back and move by one.`,
+    ].filter((text) => text !== false).map((text) => h('p', { class: 'hint' }, text));
+  }
+
+  #seat(chart: Chart, i: number): HTMLElement {
+    const free = this.#cart.free(i);
+    const color = chart.categories[chart.category[i]].color;
+    return h('li', { class: free ? '' : 'gone' },
+      swatch(color),
+      h('button', { class: 'plain place', 'data-key': `seat${i}`, onclick: () => this.#reveal(i), title: 'Show on the map' },
+        chart.place(i), free ? null : h('em', {}, ' taken')),
+      h('span', { class: 'price' }, this.#money(this.#cart.price(i))),
+      h('button', { class: 'plain', 'data-key': `drop${i}`, 'aria-label': `Remove ${chart.place(i)}`, onclick: () => this.#cart.toggle(i) }, '×'));
+  }
+
+  #area(state: State, a: wire.PricedArea): HTMLElement {
+    const cart = this.#cart;
+    const n = cart.places.get(a.area) ?? 0;
+    const left = state.areas.get(a.area) ?? 0;
+    const step = (text: string, to: number, label: string) => h('button', { 'data-key': `${a.area}${text}`, 'aria-label': label, disabled: cart.busy || to < 0 || to > left, onclick: () => cart.setPlaces(a.area, to) }, text);
+    return h('div', { class: 'area', id: `area-${a.area}` },
+      h('span', { class: 'place' }, a.name, h('small', {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : 'full'}`)),
+      h('span', { class: 'stepper', role: 'group', 'aria-label': `Places in ${a.name}` },
+        step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')));
+  }
+
+  #lines(): HTMLElement {
+    const b = this.#cart.order;
+    const areas = new Map(this.#event.areas.map((a) => [a.area, a.name]));
+    return h('ul', { class: 'lines' },
+      ...(b.seats ?? []).map((s) => h('li', {}, h('span', { class: 'place' }, `${s.section}, row ${s.row}, seat ${s.label}`), h('span', { class: 'price' }, this.#money(s.price)))),
+      ...(b.areas ?? []).map((a) => h('li', {}, h('span', { class: 'place' }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h('span', { class: 'price' }, this.#money(a.price * a.quantity)))));
+  }
+
+  #held(chart: Chart): HTMLElement[] {
+    const cart = this.#cart;
+    const { cap, expiresAt = '' } = cart.order;
+    const more = !cap || Date.parse(cap) - Date.parse(expiresAt) > 1000;
+    return [
+      h('div', { class: 'hold' }, head(cart.unheld ? 'Booked, not held' : 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
+      ...(cart.unheld ? [h('p', { class: 'hint' }, `${UNHELD} The clock says how long this order and its price stand.`)] : []),
+      this.#total(), this.#lines(), ...this.#fees(), ...this.#hints(chart),
+      this.#pay,
+      h('div', { class: 'actions' },
+        this.#action('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),
+        this.#action('Give back', 'back', () => cart.giveBack(), 'plain')),
+    ];
+  }
+
+  #paying(): HTMLElement[] {
+    const { action, stepping, unheld } = this.#cart;
+    return [
+      h('div', { class: 'hold' }, head('Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
+      this.#total(), this.#lines(), ...this.#fees(), this.#pay,
+      ...(action && !stepping ? [
+        h('p', { class: 'hint' }, 'Your bank wants you to approve this payment.'),
+        h('div', { class: 'actions' }, h('button', { 'data-key': 'approve', class: 'primary', onclick: () => this.#step(true) }, 'Approve the payment')),
+      ] : []),
+      h('p', { class: 'soft working' }, `We are waiting for your bank. ${unheld ? 'Should somebody else have been first, you are not charged' : 'Your seats stay yours while it answers'}; you may leave this page open or come back to it.`),
+    ];
+  }
+
+  /**
+   * step has the shopper take the step a payment waits for: in the page, or at the
+   * bank's. It goes there only when told; who came back from there, or reloads, stays.
+   */
+  #step(go: boolean): void {
+    const { action } = this.#cart;
+    if (!action) return;
+    this.#cart.step(async () => {
+      if (action.clientSecret && await this.#means.scripted()) await this.#means.step(action.clientSecret);
+      else if (go && action.url) location.assign(away(action.url));
+    });
+  }
+
+  /** code is the QR code of a ticket, drawn once. What draws it is fetched only now. */
+  #code(text: string): HTMLElement {
+    const drawn = this.#codes.get(text);
+    if (drawn) return drawn;
+    const canvas = h('canvas', { class: 'qr', role: 'img', 'aria-label': 'QR code to show at the door' });
+    this.#codes.set(text, canvas);
+    import('lean-qr').then(({ generate }) => generate(text).toCanvas(canvas, { on: [0, 0, 0, 255], off: [255, 255, 255, 255] }),
+      () => canvas.replaceWith(h('code', {}, text)));
+    return canvas;
+  }
+
+  #sold(): HTMLElement[] {
+    const { order: b } = this.#cart;
+    const ticket = (t: wire.Ticket) => h('article', { class: `ticket ${t.status}` },
+      h('div', {}, h('strong', {}, this.#event.name), h('small', {}, this.#event.venue)),
+      t.area
+        ? h('dl', {}, ...pair('Area', this.#event.areas.find((a) => a.area === t.area)?.name ?? t.area))
+        : h('dl', {}, ...pair('Section', t.section), ...pair('Row', t.row), ...pair('Seat', t.label)),
+      t.qr ? this.#code(t.qr) : null,
+      h('footer', {}, h('code', {}, t.id), h('span', { class: 'state' }, ticketWords[t.status] ?? t.status)));
+    const refunded = b.state === 'refunded';
+    return [
+      head(refunded ? 'Refunded' : 'These are yours'),
+      h('p', { class: 'soft' }, refunded ? 'Your money goes back to where it came from, and these tickets let nobody in.' : `${this.#money(b.total.amount)} paid. Enjoy the show.`),
+      h('div', { class: 'tickets' }, ...(b.tickets ?? []).map(ticket)),
+      h('div', { class: 'actions' }, this.#action('Choose more seats', 'again', () => this.#cart.again())),
+    ];
+  }
+}
+
+/** away is a page of the bank's; one of this site is told where to lead back to. */
+function away(url: string): string {
+  const to = new URL(url, location.href);
+  if (to.origin === location.origin) to.searchParams.set('return', location.pathname);
+  return to.href;
+}
+
+const head = (text: string) => h('h2', { 'data-key': 'head', tabindex: -1 }, text);
+
+const pair = (name: string, value = '') => [h('dt', {}, name), h('dd', {}, value)];

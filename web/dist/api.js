@@ -1,0 +1,90 @@
+import { passFor, backToLine } from './line.js';
+
+const TIMEOUT = 15e3;
+class Problem extends Error {
+  code;
+  status;
+  // 0 where there was no answer
+  retryAfter;
+  // ms
+  detail;
+  seats;
+  // ticketIds
+  reason;
+  constructor(members) {
+    super(members.detail ?? members.code);
+    this.code = members.code;
+    this.status = members.status ?? 0;
+    this.retryAfter = members.retryAfter ?? 0;
+    this.detail = members.detail;
+    this.seats = members.seats;
+    this.reason = members.reason;
+  }
+  /** passing says that the same call may well succeed a moment later. */
+  get passing() {
+    return this.code === "offline" || this.status === 429 && this.retryAfter > 0 || this.status >= 500;
+  }
+}
+function problem(err) {
+  if (err instanceof Problem) return err;
+  throw err;
+}
+class Api {
+  #clock;
+  // is told what time answers carry
+  #session;
+  constructor(clock, session) {
+    this.#clock = clock;
+    this.#session = session;
+  }
+  /** get reads something public, which is a T. */
+  get(path) {
+    return this.#send("GET", path, {});
+  }
+  /** call does something as the shopper, which is answered with a T. A session that ended is renewed once. */
+  async call(method, path, { body, key, quiet = false } = {}) {
+    const headers = {};
+    if (body !== void 0) headers["Content-Type"] = "application/json";
+    if (key) headers["Idempotency-Key"] = key;
+    const pass = passFor(path);
+    if (pass) headers["Seatcast-Pass"] = pass;
+    for (let again = true; ; again = false) {
+      if (quiet && !this.#session.known) throw new Problem({ code: "token_missing" });
+      headers.Authorization = `Bearer ${await this.#token()}`;
+      try {
+        return await this.#send(method, path, { cache: "no-store", headers, body: body === void 0 ? null : JSON.stringify(body) });
+      } catch (err) {
+        const p = problem(err);
+        backToLine(method, path, p.code);
+        if (p.status !== 401) throw p;
+        this.#session.forget();
+        if (!again) throw p;
+      }
+    }
+  }
+  async #token() {
+    try {
+      return await this.#session.token();
+    } catch (err) {
+      throw new Problem({ code: err instanceof DOMException && err.name === "AbortError" ? "token_missing" : "offline" });
+    }
+  }
+  async #send(method, path, init) {
+    let res;
+    let answer;
+    try {
+      res = await fetch(path, { method, signal: AbortSignal.timeout(TIMEOUT), ...init });
+      answer = res.status === 204 ? null : await res.json();
+    } catch (err) {
+      if (!res || res.ok) throw new Problem({ code: "offline" });
+      answer = {};
+    }
+    if (init.cache === "no-store") this.#clock.heardDate(res.headers.get("Date"));
+    if (res.ok) return answer;
+    const retryAfter = Number(res.headers.get("Retry-After")) * 1e3 || 0;
+    throw new Problem({ code: res.status >= 500 ? "store_unavailable" : "internal", ...answer, status: res.status, retryAfter });
+  }
+}
+const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+export { Api, Problem, newKey, problem };

@@ -1,0 +1,65 @@
+const KEEP = 10;
+const JUMP = 5e3;
+class Clock {
+  #local;
+  // the device's clock, Unix milliseconds
+  #offsets = [];
+  #rough = null;
+  constructor(local = Date.now) {
+    this.#local = local;
+  }
+  /**
+   * heard takes the server's time, in Unix milliseconds, from a message that has
+   * just arrived. The way here took a while, so of several samples the one furthest
+   * ahead is the nearest to the truth.
+   */
+  heard(at) {
+    const offset = at - this.#local();
+    if (this.#offsets.length && Math.abs(offset - Math.max(...this.#offsets)) > JUMP) this.#offsets = [];
+    this.#offsets.push(offset);
+    if (this.#offsets.length > KEEP) this.#offsets.shift();
+  }
+  /**
+   * heardDate takes a Date header: whole seconds, so only until something
+   * finer is heard.
+   */
+  heardDate(header) {
+    const at = Date.parse(header ?? "");
+    if (!Number.isNaN(at)) this.#rough = at + 500 - this.#local();
+  }
+  /** now is the server's time in Unix milliseconds, as well as it is known. */
+  now() {
+    const offset = this.#offsets.length ? Math.max(...this.#offsets) : this.#rough ?? 0;
+    return this.#local() + offset;
+  }
+}
+function mmss(ms) {
+  const s = Math.max(0, Math.ceil(ms / 1e3));
+  return `${Math.floor(s / 60)}:${String(s % 60).padStart(2, "0")}`;
+}
+class Countdown {
+  #clock;
+  #tick;
+  #until = null;
+  #timer = 0;
+  constructor(clock, tick) {
+    this.#clock = clock;
+    this.#tick = tick;
+    document.addEventListener("visibilitychange", () => this.#run());
+  }
+  /** until starts counting down to a moment of the server's clock, in Unix milliseconds; null stops. */
+  until(at) {
+    this.#until = at;
+    this.#run();
+  }
+  #run() {
+    clearTimeout(this.#timer);
+    if (this.#until === null) return;
+    const left = Math.max(0, this.#until - this.#clock.now());
+    if (left === 0) this.#until = null;
+    else this.#timer = setTimeout(() => this.#run(), left % 1e3 || 1e3);
+    this.#tick(left);
+  }
+}
+
+export { Clock, Countdown, mmss };

@@ -1,0 +1,18 @@
+function h(tag, attrs = {}, ...children) {
+  const el = document.createElement(tag);
+  for (const [name, value] of Object.entries(attrs)) {
+    if (typeof value === "function") el.addEventListener(name.slice(2), value);
+    else if (value === true) el.setAttribute(name, "");
+    else if (value !== false && value != null) el.setAttribute(name, String(value));
+  }
+  el.append(...children.filter((c) => c !== null && c !== false).map((c) => c instanceof Node ? c : String(c)));
+  return el;
+}
+const $ = (id) => document.getElementById(id);
+function swatch(color) {
+  const el = h("span", { class: "swatch", "aria-hidden": "true" });
+  el.style.setProperty("--swatch", color);
+  return el;
+}
+
+export { $, h, swatch };

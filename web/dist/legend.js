@@ -1,0 +1,167 @@
+import { boxOf } from './chart.js';
+import { sheet } from './paint.js';
+import { number, remaining } from './words.js';
+
+function outline(ctx, points, to) {
+  ctx.beginPath();
+  for (const p of points) ctx.lineTo((p.x - to.x0) * to.k, (p.y - to.y0) * to.k);
+  ctx.closePath();
+}
+function centre(points, to) {
+  const b = boxOf(points);
+  return { x: ((b.x0 + b.x1) / 2 - to.x0) * to.k, y: ((b.y0 + b.y1) / 2 - to.y0) * to.k, width: (b.x1 - b.x0) * to.k, height: (b.y1 - b.y0) * to.k };
+}
+function caption(painter, lines, px, ink, halo) {
+  const key = [px, ink, halo, ...lines].join("\n");
+  const made = painter.captions.get(key);
+  if (made) return made;
+  const { colors } = painter;
+  const font = (n) => `${n ? 500 : 700} ${px * (n ? 0.88 : 1)}px ${colors.font}`;
+  const [canvas, ctx] = sheet(1, 1);
+  canvas.width = Math.ceil(Math.max(...lines.map((line, n) => {
+    ctx.font = font(n);
+    return ctx.measureText(line).width;
+  })) + px * 0.5);
+  canvas.height = Math.ceil(lines.length * px * 1.25 + px * 0.3);
+  Object.assign(ctx, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: px * 0.32, strokeStyle: halo });
+  lines.forEach((line, n) => {
+    ctx.font = font(n);
+    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * 1.25;
+    ctx.strokeText(line, canvas.width / 2, y);
+    ctx.fillStyle = n ? colors.soft : ink;
+    ctx.fillText(line, canvas.width / 2, y);
+  });
+  if (painter.captions.size > 1e3) painter.captions.clear();
+  painter.captions.set(key, canvas);
+  return canvas;
+}
+function write(ctx, picture, at) {
+  ctx.drawImage(picture, Math.round(at.x - picture.width / 2), Math.round(at.y - picture.height / 2));
+}
+function paintShapes(ctx, { chart, painter }, to) {
+  const c = painter.colors;
+  const shapes = [...chart.stage ? [chart.stage] : [], ...chart.shapes].filter((s) => s.points?.length);
+  const ground = (s) => painter.tint(s.color, s === chart.stage ? c.stage : c.slab);
+  for (const s of shapes) {
+    if (s.color === "transparent") continue;
+    outline(ctx, s.points, to);
+    ctx.fillStyle = ground(s);
+    ctx.fill();
+    ctx.strokeStyle = painter.tint(s.color, c.line, 0.6);
+    ctx.lineWidth = to.dpr;
+    ctx.stroke();
+  }
+  for (const s of shapes) {
+    const at = centre(s.points, to);
+    const px = Math.round(Math.min(16, Math.max(10, at.width / to.dpr / 9))) * to.dpr;
+    if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s.color === "transparent" ? c.paper : ground(s)), at);
+  }
+}
+function paintAreas(ctx, { chart, state, painter }, to) {
+  const c = painter.colors;
+  for (const a of chart.areas) {
+    if (!a.points?.length) continue;
+    const color = chart.categories.find((k) => k.name === a.category)?.color ?? c.accent;
+    const left = state.areas.get(a.id) ?? 0;
+    const at = centre(a.points, to);
+    ctx.save();
+    outline(ctx, a.points, to);
+    ctx.globalAlpha = left > 0 ? 0.16 : 0.06;
+    ctx.fillStyle = color;
+    ctx.fill();
+    ctx.clip();
+    hatch(ctx, at, color, to.dpr, left > 0 ? 0.35 : 0.1);
+    ctx.restore();
+    outline(ctx, a.points, to);
+    ctx.strokeStyle = left > 0 ? color : c.line;
+    ctx.lineWidth = 1.5 * to.dpr;
+    ctx.stroke();
+    const px = Math.round(Math.min(18, Math.max(10, at.width / to.dpr / 10))) * to.dpr;
+    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left > 0 ? `${number(left)} left` : "full"], px, c.ink, c.paper), at);
+  }
+}
+function hatch(ctx, at, color, dpr, alpha) {
+  const step = 9 * dpr;
+  const r = Math.min(4e3, (at.width + at.height) / 2);
+  ctx.globalAlpha = alpha;
+  ctx.strokeStyle = color;
+  ctx.lineWidth = dpr;
+  ctx.beginPath();
+  for (let d = -r; d < r; d += step) {
+    ctx.moveTo(at.x + d - r, at.y + r);
+    ctx.lineTo(at.x + d + r, at.y - r);
+  }
+  ctx.stroke();
+}
+function paintSectionLabels(ctx, { chart, state, painter }, to) {
+  const r = chart.radius * to.k / to.dpr;
+  const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
+  if (alpha === 0) return;
+  const c = painter.colors;
+  ctx.globalAlpha = alpha;
+  const taken = [];
+  const usual = chart.sectionWidth * to.k / to.dpr;
+  const px = Math.min(12.5, Math.max(9.5, usual / 4)) * to.dpr;
+  const short = shortened(chart, to, (name) => caption(painter, [name], px, c.ink, c.slab).width);
+  for (const s of chart.sections) {
+    const x = (s.label.x - to.x0) * to.k;
+    const y = (s.label.y - to.y0) * to.k;
+    if (x < -80 || y < -40 || x > ctx.canvas.width + 80 || y > ctx.canvas.height + 40) continue;
+    const free = remaining(state.free[s.index], state.held[s.index], "free");
+    const name = short.has(family(s)) ? s.name.slice(family(s).length) : s.name;
+    for (const lines of usual < COUNTS ? [[name]] : [[name, free], [name]]) {
+      const picture = caption(painter, lines, px, c.ink, c.slab);
+      if (!room(picture, { x, y }, taken, s, to)) continue;
+      write(ctx, picture, { x, y });
+      break;
+    }
+  }
+  ctx.globalAlpha = 1;
+}
+const NEAR = 6;
+const COUNTS = 50;
+const family = (section) => section.name.slice(0, section.name.lastIndexOf(" ") + 1);
+function shortened(chart, to, width) {
+  const count = /* @__PURE__ */ new Map();
+  const cramped = /* @__PURE__ */ new Set();
+  for (const s of chart.sections) {
+    const f = family(s);
+    count.set(f, (count.get(f) ?? 0) + 1);
+    if (f && !cramped.has(f) && width(s.name) > roomy(s, to)) cramped.add(f);
+  }
+  for (const f of cramped) if (count.get(f) === 1) cramped.delete(f);
+  return cramped;
+}
+const roomy = (section, to) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
+function room(picture, at, taken, section, to) {
+  const { width: w, height: h } = picture;
+  if (w > roomy(section, to)) return false;
+  const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
+  if (taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0)) return false;
+  taken.push(box);
+  return true;
+}
+function paintRowLabels(ctx, { chart, painter }, to) {
+  const c = painter.colors;
+  const px = chart.radius * to.k * 0.95;
+  ctx.font = `600 ${px}px ${c.font}`;
+  ctx.textAlign = "center";
+  ctx.textBaseline = "middle";
+  ctx.fillStyle = c.soft;
+  const m = chart.pitch * 2;
+  for (const s of chart.sections) {
+    if (s.box.x1 + m < to.box.x0 || s.box.x0 - m > to.box.x1 || s.box.y1 + m < to.box.y0 || s.box.y0 - m > to.box.y1) continue;
+    for (const row of s.rows) {
+      const n = row.seats.length;
+      if (n < 2 || !row.label) continue;
+      for (const [end, next] of [[row.seats[0], row.seats[1]], [row.seats[n - 1], row.seats[n - 2]]]) {
+        const d = chart.distance(end, next) || 1;
+        const x = chart.x[end] + (chart.x[end] - chart.x[next]) / d * chart.pitch;
+        const y = chart.y[end] + (chart.y[end] - chart.y[next]) / d * chart.pitch;
+        ctx.fillText(row.label, (x - to.x0) * to.k, (y - to.y0) * to.k);
+      }
+    }
+  }
+}
+
+export { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes };

@@ -1,0 +1,127 @@
+import { ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
+import { h } from './dom.js';
+import { AVAILABLE } from './state.js';
+import { remaining, number, statusWords, money, count } from './words.js';
+
+class SeatList {
+  #root;
+  #cart;
+  #event;
+  #pick;
+  #state = null;
+  #open = /* @__PURE__ */ new Set();
+  // those opened so far
+  #updates = /* @__PURE__ */ new Map();
+  // by section, and by row
+  #due = 0;
+  constructor(root, { cart, event, pick }) {
+    this.#root = root;
+    this.#cart = cart;
+    this.#event = event;
+    this.#pick = pick;
+    cart.addEventListener("change", () => this.update());
+  }
+  /** show takes another chart. */
+  show(state) {
+    this.#state = state;
+    this.#open.clear();
+    this.#updates.clear();
+    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)));
+    this.update();
+  }
+  /** update brings counts and opened seats up to date, once a moment at most. */
+  update() {
+    if (this.#due || !this.#state || this.#root.hidden) return;
+    this.#due = setTimeout(() => {
+      this.#due = 0;
+      for (const f of this.#updates.values()) f();
+    }, 150);
+  }
+  #section(state, s) {
+    const label = h("span", { class: "count" }, "");
+    this.#updates.set(`${s.index}`, () => {
+      label.textContent = remaining(state.free[s.index], state.held[s.index], `of ${number(s.seats)} free`);
+    });
+    const el = h(
+      "details",
+      { ontoggle: () => this.#toggleSection(state, el, s) },
+      h("summary", {}, h("span", { class: "name" }, s.name), label)
+    );
+    return el;
+  }
+  #toggleSection(state, el, s) {
+    if (!el.open || this.#open.has(s)) return;
+    this.#open.add(s);
+    el.append(h("div", { class: "rows" }, ...s.rows.map((r, n) => this.#row(state, s, r, n))));
+  }
+  #row(state, s, r, n) {
+    const key = `${s.index}/${n}`;
+    const label = h("span", { class: "count" }, "");
+    const counted = () => {
+      const free = r.seats.filter((i) => state.status[i] === AVAILABLE).length;
+      label.textContent = free ? `${free} free` : "none free";
+    };
+    counted();
+    this.#updates.set(key, counted);
+    const el = h("details", {
+      ontoggle: () => {
+        if (!el.open) {
+          el.querySelector(".seats")?.remove();
+          this.#updates.set(key, counted);
+          return;
+        }
+        const [body, update] = this.#seats(state, s, r);
+        el.append(body);
+        this.#updates.set(key, () => {
+          counted();
+          update();
+        });
+      }
+    }, h("summary", {}, h("span", { class: "name" }, `Row ${r.label}`), label));
+    return el;
+  }
+  #seats(state, s, r) {
+    const buttons = new Map(r.seats.map((i) => [i, h("button", { onclick: () => this.#pick(i) }, state.chart.label[i])]));
+    const update = () => {
+      const mine = new Set(this.#cart.mine);
+      for (const [i, button] of buttons) this.#seat(state, button, i, mine.has(i));
+    };
+    update();
+    return [h("div", { class: "seats", role: "group", "aria-label": `${s.name}, row ${r.label}` }, ...buttons.values()), update];
+  }
+  /** seat says in words what the map says in shapes. */
+  #seat(state, button, i, mine) {
+    const picked = this.#cart.picked.has(i);
+    const status = state.status[i];
+    const c = state.chart;
+    const kind = mine ? "mine" : picked ? "picked" : statusWords[status];
+    if (button.dataset.kind === kind) return;
+    button.dataset.kind = kind;
+    const category = c.categories[c.category[i]].name;
+    const flags = [[ACCESSIBLE, "wheelchair space"], [COMPANION, "companion seat"], [RESTRICTED, "restricted view"]];
+    const words = [
+      `Seat ${c.label[i]}`,
+      category,
+      money(this.#cart.alone(i), this.#event),
+      ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w),
+      mine ? "yours" : picked ? "chosen" : statusWords[status]
+    ];
+    button.setAttribute("aria-label", words.join(", "));
+    button.setAttribute("aria-pressed", String(picked || mine));
+    button.setAttribute("aria-disabled", String(!picked && status !== AVAILABLE));
+    button.title = words.slice(1).join(" · ");
+  }
+}
+function describe(state, i, cart, event) {
+  const c = state.chart;
+  const own = cart.mine.includes(i) ? "yours" : cart.picked.has(i) ? "chosen" : statusWords[state.status[i]];
+  const flags = [[ACCESSIBLE, "Wheelchair space"], [COMPANION, "Companion seat"], [RESTRICTED, "Restricted view"]];
+  return [
+    c.place(i),
+    `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`,
+    ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w)
+  ];
+}
+const areaWords = (left) => left ? `${count(left, "place")} left` : "full";
+
+export { SeatList, areaWords, describe };

@@ -1,0 +1,186 @@
+import { ACCESSIBLE, COMPANION } from './chart.js';
+import { AVAILABLE, HELD, SOLD } from './state.js';
+
+const PICKED = 4;
+const MINE = 5;
+const SMALL = 2.2;
+function theme(el) {
+  const css = getComputedStyle(el);
+  const get = (name) => css.getPropertyValue(name).trim();
+  return {
+    paper: get("--map"),
+    slab: get("--slab"),
+    ink: get("--ink"),
+    soft: get("--soft"),
+    line: get("--line"),
+    accent: get("--accent"),
+    onAccent: get("--on-accent"),
+    held: get("--held"),
+    sold: get("--sold"),
+    closed: get("--closed"),
+    stage: get("--stage"),
+    font: css.fontFamily
+  };
+}
+class Painter {
+  chart;
+  colors;
+  onCategory;
+  // what reads on the colour of each
+  captions = /* @__PURE__ */ new Map();
+  // of legend.ts, which live as long as the colours do
+  #stamps = /* @__PURE__ */ new Map();
+  #texts = /* @__PURE__ */ new Map();
+  #tints = /* @__PURE__ */ new Map();
+  #size = 0;
+  constructor(chart, colors) {
+    this.chart = chart;
+    this.colors = colors;
+    this.onCategory = chart.categories.map((c) => contrast(c.color));
+  }
+  /** seats paints seats with their looks. */
+  seats(ctx, list, to, look) {
+    const { x, y, category } = this.chart;
+    const r = this.chart.radius * to.k;
+    if (r < SMALL) return this.#squares(ctx, list, to, look, Math.max(1, r * 1.8));
+    this.#resize(r);
+    for (const i of list) {
+      const stamp = this.#stamp(category[i], look(i), this.chart.flags[i]);
+      ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
+    }
+  }
+  #squares(ctx, list, to, look, size) {
+    const { x, y, category, categories } = this.chart;
+    const c = this.colors;
+    let last = "";
+    for (const i of list) {
+      const l = look(i);
+      const color = l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold : l < PICKED ? c.closed : c.accent;
+      if (color !== last) ctx.fillStyle = last = color;
+      ctx.fillRect((x[i] - to.x0) * to.k - size / 2, (y[i] - to.y0) * to.k - size / 2, size, size);
+    }
+  }
+  /** labels writes seat numbers into free, picked and own seats. */
+  labels(ctx, list, to, look) {
+    const { x, y, category, label } = this.chart;
+    for (const i of list) {
+      const l = look(i);
+      if (l !== AVAILABLE && l < PICKED || !label[i]) continue;
+      const text = this.#text(label[i], l === AVAILABLE ? this.onCategory[category[i]] : this.colors.onAccent);
+      ctx.drawImage(text, (x[i] - to.x0) * to.k - text.width / 2, (y[i] - to.y0) * to.k - text.height / 2);
+    }
+  }
+  /**
+   * tint is a colour of the chart laid thinly over the ground, so that it suits
+   * dark and light; without one it is the other given.
+   */
+  tint(color, otherwise, alpha = 0.3) {
+    if (!color) return otherwise;
+    const key = color + alpha;
+    let mixed = this.#tints.get(key);
+    if (!mixed) this.#tints.set(key, mixed = blend(this.colors.paper, color, alpha));
+    return mixed;
+  }
+  /** resize throws stamps of another size away; half a pixel is no other size. */
+  #resize(r) {
+    const size = Math.max(SMALL, Math.round(r * 2) / 2);
+    if (size === this.#size) return;
+    this.#size = size;
+    this.#stamps.clear();
+    this.#texts.clear();
+  }
+  #stamp(category, look, flags) {
+    const square = flags & ACCESSIBLE ? 1 : flags & COMPANION ? 2 : 0;
+    const key = (look === AVAILABLE ? category : 0) * 32 + look * 4 + square;
+    let s = this.#stamps.get(key);
+    if (!s) this.#stamps.set(key, s = this.#draw(category, look, square));
+    return s;
+  }
+  #draw(category, look, square) {
+    const r = this.#size;
+    const side = Math.ceil(r * 2 + 4);
+    const [canvas, ctx] = sheet(side, side);
+    ctx.translate(side / 2, side / 2);
+    const c = this.colors;
+    const outline = (by) => {
+      ctx.beginPath();
+      square ? ctx.roundRect(-by, -by, 2 * by, 2 * by, square === 1 ? by * 0.25 : by * 0.6) : ctx.arc(0, 0, by, 0, 7);
+    };
+    ctx.lineWidth = Math.max(1, r * 0.18);
+    if (look === AVAILABLE || look >= PICKED) {
+      outline(look === AVAILABLE ? r : r + 1);
+      ctx.fillStyle = look === AVAILABLE ? this.chart.categories[category].color : c.accent;
+      ctx.fill();
+      if (look >= PICKED) this.#edge(ctx, outline, r);
+    } else if (look === HELD) {
+      outline(r - ctx.lineWidth / 2);
+      ctx.strokeStyle = ctx.fillStyle = c.held;
+      ctx.stroke();
+      ctx.clip();
+      ctx.fillRect(-r, 0, 2 * r, r);
+    } else if (look === SOLD) {
+      const d = r * 0.42;
+      ctx.strokeStyle = c.sold;
+      ctx.beginPath();
+      ctx.moveTo(-d, -d);
+      ctx.lineTo(d, d);
+      ctx.moveTo(d, -d);
+      ctx.lineTo(-d, d);
+      ctx.stroke();
+    } else {
+      ctx.fillStyle = c.closed;
+      ctx.beginPath();
+      ctx.arc(0, 0, Math.max(0.8, r * 0.22), 0, 7);
+      ctx.fill();
+    }
+    return canvas;
+  }
+  /** edge sets chosen seats off from the free ones by a second outline. */
+  #edge(ctx, outline, r) {
+    outline(r * 0.78);
+    ctx.lineWidth = Math.max(1, r * 0.12);
+    ctx.strokeStyle = this.colors.onAccent;
+    ctx.stroke();
+  }
+  #text(label, color) {
+    const key = color + label;
+    let s = this.#texts.get(key);
+    if (s) return s;
+    const px = this.#size * (label.length > 2 ? 0.8 : 1);
+    const side = Math.ceil(this.#size * 2.4);
+    const [canvas, ctx] = sheet(side, side);
+    ctx.font = `600 ${px}px ${this.colors.font}`;
+    ctx.textAlign = "center";
+    ctx.textBaseline = "middle";
+    ctx.fillStyle = color;
+    ctx.fillText(label, side / 2, side / 2 + px * 0.06);
+    this.#texts.set(key, canvas);
+    return canvas;
+  }
+}
+const pen = (canvas) => canvas.getContext("2d");
+function sheet(width, height) {
+  const canvas = document.createElement("canvas");
+  canvas.width = width;
+  canvas.height = height;
+  return [canvas, pen(canvas)];
+}
+function blend(under, over, alpha) {
+  const [, ctx] = sheet(1, 1);
+  ctx.fillStyle = under;
+  ctx.fillRect(0, 0, 1, 1);
+  ctx.globalAlpha = alpha;
+  ctx.fillStyle = over;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return `rgb(${r} ${g} ${b})`;
+}
+function contrast(color) {
+  const [, ctx] = sheet(1, 1);
+  ctx.fillStyle = color;
+  ctx.fillRect(0, 0, 1, 1);
+  const [r, g, b] = ctx.getImageData(0, 0, 1, 1).data;
+  return 0.299 * r + 0.587 * g + 0.114 * b > 150 ? "#111827" : "#ffffff";
+}
+
+export { MINE, PICKED, Painter, pen, sheet, theme };
