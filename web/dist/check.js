@@ -2,59 +2,43 @@ import { $, h } from './dom.js';
 import { announced, seedIsAnnounced, keyFollows, shardOf, listed, receipt, announcedThen, Faulty, external, outAt, QUICKNET, hex, unbase64 } from './draw.js';
 import { number, count } from './words.js';
 
-// The part of a line's page that checks the draw: what was checked, what was not,
-// and what is wrong, in plain words.
-
-
-const SMALL = 20000; // tickets: so many are worked out without asking
-const LINE = 58; // bytes of one in the list
-
-/** Unread is what was published and could not be read. */
-class Unread extends Error {}
-
+const SMALL = 2e4;
+const LINE = 58;
+class Unread extends Error {
+}
 async function read(path) {
   const res = await fetch(path).catch(() => null);
   if (!res?.ok) throw new Unread(path);
   return res.text();
 }
-
-const WORDS = { right: 'Checked', wrong: 'Wrong', open: 'Not checked' };
-
-/** Check checks the draw of one line when it is told to. */
+const WORDS = { right: "Checked", wrong: "Wrong", open: "Not checked" };
 class Check {
   #base;
+  // where the line is
   #keep;
-  #mine = null;
-  #draw = null;
+  #mine;
+  // since it was offered
+  #draw;
+  // since it was read
   #receipt = null;
   #results = [];
-
-  /**
-   * @param {string} base where the line is
-   * @param {import('./line.js').Keep} keep
-   */
   constructor(base, keep) {
     this.#base = base;
     this.#keep = keep;
-    $('check-mine').onclick = () => this.#run();
-    $('check-all').onclick = () => this.#all();
+    $("check-mine").onclick = () => this.#run();
+    $("check-all").onclick = () => this.#all();
   }
-
-  /**
-   * offer shows that a draw was held in which somebody took part; null: none, or nobody.
-   * @param {{ticket: string, number?: number}|null} mine
-   */
+  /** offer shows that a draw was held in which somebody took part; null: none, or nobody. */
   offer(mine) {
-    this.#mine = mine;
-    $('check').hidden = !mine;
+    if (mine) this.#mine = mine;
+    $("check").hidden = !mine;
   }
-
   async #run() {
-    const button = /** @type {HTMLButtonElement} */ ($('check-mine'));
+    const button = $("check-mine");
     button.disabled = true;
     this.#results = [];
-    $('check-all').hidden = true;
-    this.#says('Checking…');
+    $("check-all").hidden = true;
+    this.#says("Checking…");
     try {
       await this.#place();
       if (this.#draw.tickets <= SMALL) await this.#whole();
@@ -66,11 +50,10 @@ class Check {
       button.disabled = false;
     }
   }
-
   async #all() {
-    $('check-all').hidden = true;
+    $("check-all").hidden = true;
     this.#results = this.#results.filter((r) => !r.whole);
-    this.#says('Working the whole draw out again…');
+    this.#says("Working the whole draw out again…");
     try {
       await this.#whole();
       this.#sum();
@@ -78,153 +61,157 @@ class Check {
       this.#stopped(err);
     }
   }
-
   /** place checks what one shard and the record show. */
   async #place() {
     const text = await read(`${this.#base}/draw`);
-    const said = announced(text); // and no other part of the answer is believed to be it
-    const d = this.#draw = { ...JSON.parse(text), said, announcement: JSON.parse(said) };
+    const said = announced(text);
+    const answer = JSON.parse(text);
     this.#receipt = null;
-    if (d.state !== 'drawn') throw new Unread(d.state); // of a cache, from before
+    if (answer.state !== "drawn") throw new Unread(answer.state);
+    const d = this.#draw = { ...answer, said, announcement: JSON.parse(said) };
     const kept = this.#keep.receipt;
     if (kept) await this.#kept(d, kept);
-    else this.#found('open', 'Whether all this was announced before anybody could join: this browser has no receipt of a ticket for the draw.');
-    this.#judge('The secret number is the one whose fingerprint was announced.', () => seedIsAnnounced(d));
+    else this.#found("open", "Whether all this was announced before anybody could join: this browser has no receipt of a ticket for the draw.");
+    this.#judge("The secret number is the one whose fingerprint was announced.", () => seedIsAnnounced(d));
     this.#external(d);
-    this.#judge('The key of the draw is made of the two numbers and the list.', () => keyFollows(d));
-    this.#found('open', `Whether the list was closed before the numbers were told. If you, or anybody you know, saved its fingerprint then, it is still this one: ${d.root}`);
+    this.#judge("The key of the draw is made of the two numbers and the list.", () => keyFollows(d));
+    this.#found("open", `Whether the list was closed before the numbers were told. If you, or anybody you know, saved its fingerprint then, it is still this one: ${d.root}`);
     const mine = this.#receipt ?? { ticket: this.#mine.ticket };
-    if (!kept && this.#mine.number > d.tickets) {
-      this.#found('open', 'Your ticket: you came after the list had closed, and your place is that of your arrival.');
+    if (!kept && (this.#mine.number ?? 0) > d.tickets) {
+      this.#found("open", "Your ticket: you came after the list had closed, and your place is that of your arrival.");
       return;
     }
     const shard = JSON.parse(await read(`${this.#base}/draw/shards/${shardOf(mine.ticket, d.tickets)}?key=${d.key}`));
     let rank = 0;
-    this.#judge('Your ticket is on the list whose fingerprint was published.', () => { rank = listed(d, shard, mine); });
-    if (rank) this.#rankIs(rank, 'The part of the list with your ticket');
+    this.#judge("Your ticket is on the list whose fingerprint was published.", () => {
+      rank = listed(d, shard, mine);
+    });
+    if (rank) this.#rankIs(rank, "The part of the list with your ticket");
   }
-
   /** kept checks what the receipt shows. */
   async #kept(d, { place, before }) {
-    $('check-token').textContent = place;
-    $('check-receipt').hidden = false;
-    if (before) this.#found('wrong', `When you joined first, the house had announced something else. The receipt of then: ${before}`);
+    $("check-token").textContent = place;
+    $("check-receipt").hidden = false;
+    if (before) this.#found("wrong", `When you joined first, the house had announced something else. The receipt of then: ${before}`);
     await this.#signed(place);
-    this.#judge('What the house says it announced before anybody could join is what your receipt names.', () => {
+    this.#judge("What the house says it announced before anybody could join is what your receipt names.", () => {
       this.#receipt = receipt(place);
       announcedThen(d, this.#receipt);
     });
   }
-
   #rankIs(rank, where) {
     this.#judge(`${where} gives you the place ${number(rank)}, which is the one you were shown.`, () => {
       if (rank !== this.#mine.number) throw new Faulty(`${where} gives you the place ${number(rank)}, and you were shown ${number(this.#mine.number ?? 0)}.`);
     });
   }
-
   /** external says of the number of somebody else what a browser can know. */
   #external(d) {
     const e = d.announcement.external;
-    if (e.kind === 'none') {
-      this.#judge('No number of somebody else was announced, and none was used.', () => external(d));
-      this.#found('open', 'Whether the house chose its secret number with the list in view. It could, since no number of somebody else was used: for this draw you trust the house.');
-    } else if (e.kind === 'committer') {
+    if (e.kind === "none") {
+      this.#judge("No number of somebody else was announced, and none was used.", () => external(d));
+      this.#found("open", "Whether the house chose its secret number with the list in view. It could, since no number of somebody else was used: for this draw you trust the house.");
+    } else if (e.kind === "committer") {
       this.#judge(`The number of ${e.name} is the one whose fingerprint was announced with it.`, () => external(d));
-      this.#found('open', `Whether ${e.name} told the house nothing before the list closed.`);
+      this.#found("open", `Whether ${e.name} told the house nothing before the list closed.`);
     } else {
       let value = null;
-      this.#judge(`Round ${number(e.round)} of the beacon that was announced came out after the list had closed, ${new Date(outAt(e)).toLocaleString()}.`,
-        () => { value = external(d); });
+      this.#judge(
+        `Round ${number(e.round)} of the beacon that was announced came out after the list had closed, ${new Date(outAt(e)).toLocaleString()}.`,
+        () => {
+          value = external(d);
+        }
+      );
       if (!value) return;
       const address = QUICKNET.rounds + e.round;
-      this.#found('open', 'Whether the beacon has signed that round: browsers cannot check its signatures. ',
-        ...e.publicKey === QUICKNET.key ? ['Compare what follows with ', h('a', { href: address, rel: 'noreferrer', target: '_blank' }, address), ', or run seatcast verify-draw.']
-          : [`Nor is it a beacon that this page knows: ask whose key ${e.publicKey} is.`],
-        ` Round ${e.round}, signature ${d.told}, randomness ${hex(value)}.`);
+      this.#found(
+        "open",
+        "Whether the beacon has signed that round: browsers cannot check its signatures. ",
+        ...e.publicKey === QUICKNET.key ? ["Compare what follows with ", h("a", { href: address, rel: "noreferrer", target: "_blank" }, address), ", or run seatcast verify-draw."] : [`Nor is it a beacon that this page knows: ask whose key ${e.publicKey} is.`],
+        ` Round ${e.round}, signature ${d.told}, randomness ${hex(value)}.`
+      );
     }
   }
-
   /** signed checks the signature of the receipt, where the browser has the means. */
   async #signed(token) {
     if (!globalThis.crypto.subtle) {
-      this.#found('open', 'The signature of your receipt: browsers check none on a page without TLS.');
+      this.#found("open", "The signature of your receipt: browsers check none on a page without TLS.");
       return;
     }
-    const [head, body, signature] = token.split('.');
-    const { keys } = JSON.parse(await read('/v1/passes/keys'));
+    const [head = "", body = "", signature = ""] = token.split(".");
+    const { keys } = JSON.parse(await read("/v1/passes/keys"));
     const { alg, typ, kid } = JSON.parse(new TextDecoder().decode(unbase64(head)));
     const key = keys.find((k) => k.kid === kid);
-    const way = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-    const good = alg === 'ES256' && typ === 'seatcast-receipt+jwt' && key
-      && await crypto.subtle.verify(way, await crypto.subtle.importKey('jwk', key, way, false, ['verify']), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
-    this.#judge('Your receipt is signed by the house.', () => { if (!good) throw new Faulty('Your receipt is not signed with any key the house publishes today.'); });
+    const way = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
+    const good = alg === "ES256" && typ === "seatcast-receipt+jwt" && key && await crypto.subtle.verify(way, await crypto.subtle.importKey("jwk", key, way, false, ["verify"]), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
+    this.#judge("Your receipt is signed by the house.", () => {
+      if (!good) throw new Faulty("Your receipt is not signed with any key the house publishes today.");
+    });
   }
-
   #offerAll() {
-    const all = $('check-all');
-    all.textContent = `Recompute the whole draw: ${count(this.#draw.tickets, 'ticket')}, ${number(Math.ceil(this.#draw.tickets * LINE / 1e6))} MB`;
+    const all = $("check-all");
+    all.textContent = `Recompute the whole draw: ${count(this.#draw.tickets, "ticket")}, ${number(Math.ceil(this.#draw.tickets * LINE / 1e6))} MB`;
     all.hidden = false;
-    this.#found('open', 'All other tickets and ranks: for that, recompute the whole draw.');
-    this.#results.at(-1).whole = true;
+    this.#found("open", "All other tickets and ranks: for that, recompute the whole draw.").whole = true;
   }
-
   /** whole has a worker work everything out again. */
   async #whole() {
-    const bar = /** @type {HTMLProgressElement} */ ($('check-progress'));
+    const bar = $("check-progress");
     const { tickets, list } = this.#draw;
     bar.value = 0;
     bar.hidden = false;
-    const worker = new Worker(new URL(/* @vite-ignore */ ""+new URL('drawworker.js', import.meta.url).href+"", import.meta.url), { type: 'module' });
+    const worker = new Worker(new URL(/* @vite-ignore */ ""+new URL('drawworker.js', import.meta.url).href+"", import.meta.url), { type: "module" });
     const end = await new Promise((resolve) => {
-      worker.onerror = () => resolve({ failed: null });
+      worker.onerror = () => resolve({ rank: 0, failed: null });
       worker.onmessage = ({ data }) => {
-        if (data.step) bar.value = 70 * data.done / tickets * (data.step === 'scores' ? 1 : 3 / 7) + (data.step === 'tree' ? 70 : 0);
+        if ("step" in data) bar.value = 70 * data.done / tickets * (data.step === "scores" ? 1 : 3 / 7) + (data.step === "tree" ? 70 : 0);
         else resolve(data);
       };
-      worker.postMessage({ url: list, record: this.#draw, ticket: this.#mine.ticket });
+      const job = { url: list, record: this.#draw, ticket: this.#mine.ticket };
+      worker.postMessage(job);
     });
     worker.terminate();
     bar.hidden = true;
     if (end.failed === null) throw new Unread(list);
-    this.#judge(`The whole list, ${count(tickets, 'ticket')}, is the one whose fingerprint was published, and every rank on it is the one its score gives.`,
-      () => { if (end.failed) throw new Faulty(end.failed); });
-    if (!end.failed && end.rank) this.#rankIs(end.rank, 'The whole list');
+    this.#judge(
+      `The whole list, ${count(tickets, "ticket")}, is the one whose fingerprint was published, and every rank on it is the one its score gives.`,
+      () => {
+        if (end.failed) throw new Faulty(end.failed);
+      }
+    );
+    if (!end.failed && end.rank) this.#rankIs(end.rank, "The whole list");
   }
-
   /** judge notes what holds, or which fault there is. */
   #judge(right, does) {
     try {
       does();
-      this.#found('right', right);
+      this.#found("right", right);
     } catch (err) {
       if (!(err instanceof Faulty)) throw err;
-      this.#found('wrong', err.message);
+      this.#found("wrong", err.message);
     }
   }
-
   #found(verdict, ...says) {
-    this.#results.push({ verdict, says });
+    const result = { verdict, says };
+    this.#results.push(result);
     this.#list();
+    return result;
   }
-
   #list() {
-    $('checks').replaceChildren(...this.#results.map(({ verdict, says }) => h('li', { class: verdict }, h('strong', {}, WORDS[verdict]), h('span', {}, ...says))));
+    $("checks").replaceChildren(...this.#results.map(({ verdict, says }) => h("li", { class: verdict }, h("strong", {}, WORDS[verdict]), h("span", {}, ...says))));
   }
-
   #sum() {
     this.#list();
     const of = (verdict) => this.#results.filter((r) => r.verdict === verdict).length;
-    const open = of('open') ? ` ${count(of('open'), 'thing')} could not be checked here: see below.` : '';
-    this.#says(of('wrong') ? `Something is wrong with this draw: ${count(of('wrong'), 'check')} failed. Keep your receipt and a copy of this page.`
-      : `${count(of('right'), 'check')} passed, none failed.${open}`);
+    const open = of("open") ? ` ${count(of("open"), "thing")} could not be checked here: see below.` : "";
+    this.#says(of("wrong") ? `Something is wrong with this draw: ${count(of("wrong"), "check")} failed. Keep your receipt and a copy of this page.` : `${count(of("right"), "check")} passed, none failed.${open}`);
   }
-
   #stopped(err) {
-    this.#says('The check could not be finished: what was published of the draw could not be read. Try again in a moment.');
+    this.#says("The check could not be finished: what was published of the draw could not be read. Try again in a moment.");
     if (!(err instanceof Unread)) throw err;
   }
-
-  #says(text) { $('check-says').textContent = text; }
+  #says(text) {
+    $("check-says").textContent = text;
+  }
 }
 
 export { Check };

@@ -1,172 +1,122 @@
 import { sha256, hmac } from './sha256.js';
 
-// Checks a draw from what was published of it, as seatcast verify-draw does: the
-// server that says it is asked for nothing else. See docs/draw.md.
-
-
-/** Faulty is what a house cannot have done honestly. */
-class Faulty extends Error {}
-
-const fail = (says) => { throw new Faulty(says); };
-const must = (holds, says) => { if (!holds) fail(says); };
-
-/** unhex reads hex; what is none is a fault. */
+class Faulty extends Error {
+}
+function fail(says) {
+  throw new Faulty(says);
+}
+function must(holds, says) {
+  if (!holds) fail(says);
+}
 function unhex(text) {
-  must(typeof text === 'string' && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
+  must(typeof text === "string" && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
   return Uint8Array.from(text.match(/../g) ?? [], (b) => parseInt(b, 16));
 }
-
-const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
-
-/** unbase64 reads base64url; what is none is a fault. */
+const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 function unbase64(text) {
   try {
-    return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+    return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   } catch {
     return fail(`“${String(text).slice(0, 80)}” is not base64.`);
   }
 }
-
 const join = (...parts) => {
   const out = new Uint8Array(parts.reduce((sum, p) => sum + p.length, 0));
-  parts.reduce((at, p) => { out.set(p, at); return at + p.length; }, 0);
+  parts.reduce((at, p) => {
+    out.set(p, at);
+    return at + p.length;
+  }, 0);
   return out;
 };
-
-/**
- * announced cuts the announcement out of an answer, byte for byte as it was published:
- * its SHA-256 is what receipts name.
- * @param {string} text JSON
- */
 function announced(text) {
   const from = text.indexOf('"announcement":') + '"announcement":'.length;
   let depth = 0;
   for (const m of text.slice(from).matchAll(/"(?:[^"\\]|\\.)*"|[{}]/g)) {
-    if (m[0] === '{') depth++;
-    if (m[0] === '}' && --depth === 0) return text.slice(from, from + m.index + 1);
+    if (m[0] === "{") depth++;
+    if (m[0] === "}" && --depth === 0) return text.slice(from, from + m.index + 1);
   }
-  return fail('What the house has announced cannot be read.');
+  return fail("What the house has announced cannot be read.");
 }
-
-/**
- * receipt reads the place that a browser keeps: a JSON Web Token of the house.
- * @param {string} token
- * @returns {{event: string, ticket: string, nonce: string, number?: number, announcement?: string}}
- */
 function receipt(token) {
-  try { return JSON.parse(new TextDecoder().decode(unbase64(token.split('.')[1]))); } catch { return fail('Your receipt cannot be read.'); }
+  try {
+    return JSON.parse(new TextDecoder().decode(unbase64(token.split(".")[1] ?? "")));
+  } catch {
+    return fail("Your receipt cannot be read.");
+  }
 }
-
-/** shardBits is by how many of their first bits so many tickets are told apart. */
-const shardBits = (tickets) => (tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256)));
-
-/** shardOf is the shard of a draw in which a ticket is, among so many tickets. */
+const shardBits = (tickets) => tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256));
 function shardOf(ticket, tickets) {
   const first = new DataView(unbase64(ticket).buffer).getUint32(0);
   return Math.floor(first / 2 ** (32 - shardBits(tickets)));
 }
-
-// The tree of RFC 6962, 2.1.
 const leaf = (data) => sha256(join([0], data));
 const node = (left, right) => sha256(join([1], left, right));
-
-/** treeOf is the hash of n leaves, which leafAt hashes. */
 function treeOf(leafAt, from, n) {
   if (n === 0) return sha256(new Uint8Array(0));
   if (n === 1) return leafAt(from);
   const half = 2 ** (31 - Math.clz32(n - 1));
   return node(treeOf(leafAt, from, half), treeOf(leafAt, from + half, n - half));
 }
-
-/**
- * announcedThen checks that what the house says it announced is what a receipt names.
- * @param {object} d what GET …/draw says, and said: the announcement, as it says it
- * @param {object} mine the receipt
- */
 function announcedThen(d, mine) {
-  must(hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement,
-    'What the house says today that it announced is not what your receipt names.');
-  must(d.announcement.event === mine.event, 'What the house announced is another event’s draw.');
+  must(
+    hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement,
+    "What the house says today that it announced is not what your receipt names."
+  );
+  must(d.announcement.event === mine.event, "What the house announced is another event’s draw.");
 }
-
-/** seedIsAnnounced checks that the seed is the one whose fingerprint was announced. */
 function seedIsAnnounced(d) {
-  must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, 'The secret number is not the one whose fingerprint was announced.');
+  must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, "The secret number is not the one whose fingerprint was announced.");
 }
-
-/** QUICKNET is the beacon of the League of Entropy: who signs it, when, and where it is read. */
 const QUICKNET = {
-  key: '83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a',
+  key: "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a",
   genesis: 1692803367,
   period: 3,
-  rounds: 'https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/',
+  rounds: "https://api.drand.sh/52db9ba70e0cc0f6eaf7803dd07447a1f5477735fd3f661792ba94600c84e971/public/"
 };
-
-/**
- * external checks the number of somebody else against what was announced, as far as a
- * browser can, and returns it.
- * @returns {Uint8Array}
- */
-function external({ announcement: { external: e, closes }, told = '' }) {
+function external({ announcement: { external: e, closes }, told = "" }) {
   const bytes = unhex(told);
   switch (e.kind) {
-    case 'none':
-      must(bytes.length === 0, 'A number of somebody else was used, and none was announced.');
+    case "none":
+      must(bytes.length === 0, "A number of somebody else was used, and none was announced.");
       return bytes;
-    case 'committer':
-      must(bytes.length === 32 && hex(sha256(bytes)) === e.commitment, 'The number of somebody else is not the one whose fingerprint was announced.');
+    case "committer":
+      must(bytes.length === 32 && hex(sha256(bytes)) === e.commitment, "The number of somebody else is not the one whose fingerprint was announced.");
       return bytes;
-    case 'drand':
-      must(e.publicKey !== QUICKNET.key || e.genesis === QUICKNET.genesis && e.period === QUICKNET.period, 'The rounds of the beacon come out at other times than was announced.');
-      must(e.round > 0 && e.period > 0 && outAt(e) > Date.parse(closes), 'The round of the beacon came out before the list closed.');
-      must(bytes.length > 0, 'The signature of the beacon is missing.');
+    case "drand":
+      must(e.publicKey !== QUICKNET.key || e.genesis === QUICKNET.genesis && e.period === QUICKNET.period, "The rounds of the beacon come out at other times than was announced.");
+      must(e.round > 0 && e.period > 0 && outAt(e) > Date.parse(closes), "The round of the beacon came out before the list closed.");
+      must(bytes.length > 0, "The signature of the beacon is missing.");
       return sha256(bytes);
   }
-  return fail('There is no such source of a number.');
+  return fail("There is no such source of a number.");
 }
-
-/** outAt is when a round of a beacon comes out, in ms. */
-const outAt = (e) => (e.genesis + (e.round - 1) * e.period) * 1000;
-
-/** keyFollows checks that the key is made of seed, external number and list. */
+const outAt = (e) => (e.genesis + (e.round - 1) * e.period) * 1e3;
 function keyFollows(d) {
-  must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, 'The key of the draw is not made of the two numbers and the list.');
+  must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, "The key of the draw is not made of the two numbers and the list.");
 }
-
-/**
- * listed checks that a receipt's ticket is on the list whose fingerprint was
- * published, and returns its rank.
- * @param {object} d
- * @param {{shard: number, tickets: Array, path: string[]}} shard as it was served
- * @param {{ticket: string, nonce?: string}} mine the receipt, or the ticket of who has none
- */
 function listed(d, shard, mine) {
   const want = shardOf(mine.ticket, d.tickets);
   const leaves = shard.tickets.map(([ticket, nonce]) => leaf(join(unbase64(ticket), unbase64(nonce))));
   let at = leaf(treeOf((n) => leaves[n], 0, leaves.length));
-  shard.path.forEach((beside, n) => { at = want >> n & 1 ? node(unhex(beside), at) : node(at, unhex(beside)); });
-  must(shard.path.length === shardBits(d.tickets) && hex(at) === d.root, 'This part of the list does not lead to the fingerprint that was published.');
+  shard.path.forEach((beside, n) => {
+    at = want >> n & 1 ? node(unhex(beside), at) : node(at, unhex(beside));
+  });
+  must(shard.path.length === shardBits(d.tickets) && hex(at) === d.root, "This part of the list does not lead to the fingerprint that was published.");
   const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
-  must(found, mine.nonce ? 'Your ticket is not on the list, and you have a receipt for it: it was left out.' : 'Your ticket is not on the list.');
-  must(!mine.nonce || found[1] === mine.nonce, 'Your ticket is on the list with another number beside it than your receipt has.');
+  must(found, mine.nonce ? "Your ticket is not on the list, and you have a receipt for it: it was left out." : "Your ticket is not on the list.");
+  must(!mine.nonce || found[1] === mine.nonce, "Your ticket is on the list with another number beside it than your receipt has.");
   return found[2];
 }
-
-/** Tally takes in the whole list, line by line, and works all ranks out. */
 class Tally {
   #score;
   #record;
   #mine;
+  // the ticket whose rank is wanted
   #rank = 0;
   #tickets;
   #scores;
   #ranks;
   #n = 0;
-
-  /**
-   * @param {object} record what was published of the draw: seed, told, root, key, tickets and announcement
-   * @param {string} mine the ticket whose rank is wanted
-   */
   constructor(record, mine) {
     this.#record = record;
     this.#mine = mine;
@@ -175,34 +125,32 @@ class Tally {
     this.#scores = new Float64Array(record.tickets);
     this.#ranks = new Uint32Array(record.tickets);
   }
-
   /** head takes in the first line, which says again what the house has said. */
   head(line) {
     const r = JSON.parse(line);
     const d = this.#record;
-    for (const name of ['seed', 'root', 'key', 'tickets']) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
-    must((r.told ?? '') === (d.told ?? '') && r.announcement.commitment === d.announcement.commitment, 'The list and the draw disagree about the numbers.');
+    for (const name of ["seed", "root", "key", "tickets"]) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
+    must((r.told ?? "") === (d.told ?? "") && r.announcement.commitment === d.announcement.commitment, "The list and the draw disagree about the numbers.");
   }
-
   /** add takes in the line of one ticket: [ticket, nonce, rank]. */
   add(line) {
     const [ticket, nonce, rank] = JSON.parse(line);
     const n = this.#n++;
-    must(n < this.#record.tickets, 'There are more tickets on the list than the house has said.');
+    must(n < this.#record.tickets, "There are more tickets on the list than the house has said.");
     const id = unbase64(ticket);
     const beside = unbase64(nonce);
     must(id.length === 16 && beside.length === 16, `Line ${n + 1} of the list is not a ticket.`);
     this.#tickets.set(id, 32 * n);
     this.#tickets.set(beside, 32 * n + 16);
-    must(n === 0 || this.#before(n - 1, n), 'The list is not in order, or has a ticket twice.');
+    must(n === 0 || this.#before(n - 1, n), "The list is not in order, or has a ticket twice.");
     const score = new DataView(this.#score(id).buffer);
     this.#scores[n] = score.getUint32(0) * 2 ** 20 + (score.getUint32(4) >>> 12);
     this.#ranks[n] = rank;
     if (ticket === this.#mine) this.#rank = rank;
   }
-
-  get added() { return this.#n; }
-
+  get added() {
+    return this.#n;
+  }
   #before(a, b) {
     for (let k = 0; k < 16; k++) {
       const d = this.#tickets[32 * a + k] - this.#tickets[32 * b + k];
@@ -210,14 +158,10 @@ class Tally {
     }
     return false;
   }
-
-  /**
-   * root checks that the tickets are those of the published fingerprint.
-   * @param {(done: number) => void} progress is told now and then how many are in
-   */
+  /** root checks that the tickets are those of the published fingerprint, and tells now and then how many are in. */
   root(progress) {
     const { tickets, root } = this.#record;
-    must(this.#n === tickets, 'There are fewer tickets on the list than the house has said.');
+    must(this.#n === tickets, "There are fewer tickets on the list than the house has said.");
     const bits = shardBits(tickets);
     const shardAt = (n) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
     let at = 0;
@@ -228,9 +172,8 @@ class Tally {
       shards.push(leaf(treeOf((n) => leaf(this.#tickets.subarray(32 * n, 32 * n + 32)), from, at - from)));
       if (s % 64 === 0) progress(at);
     }
-    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, 'The tickets are not those whose fingerprint was published: some were added, dropped or swapped.');
+    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, "The tickets are not those whose fingerprint was published: some were added, dropped or swapped.");
   }
-
   /**
    * ranks checks every rank against its score, and returns that of the one ticket; 0
    * when it is not on the list.

@@ -76,69 +76,53 @@ function hmac(key) {
   return (message) => bytes(finish(Uint32Array.from(outer), bytes(finish(Uint32Array.from(inner), message, 64)), 64));
 }
 
-// Checks a draw from what was published of it, as seatcast verify-draw does: the
-// server that says it is asked for nothing else. See docs/draw.md.
-
-
-/** Faulty is what a house cannot have done honestly. */
-class Faulty extends Error {}
-
-const fail = (says) => { throw new Faulty(says); };
-const must = (holds, says) => { if (!holds) fail(says); };
-
-/** unhex reads hex; what is none is a fault. */
+class Faulty extends Error {
+}
+function fail(says) {
+  throw new Faulty(says);
+}
+function must(holds, says) {
+  if (!holds) fail(says);
+}
 function unhex(text) {
-  must(typeof text === 'string' && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
+  must(typeof text === "string" && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
   return Uint8Array.from(text.match(/../g) ?? [], (b) => parseInt(b, 16));
 }
-
-const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
-
-/** unbase64 reads base64url; what is none is a fault. */
+const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
 function unbase64(text) {
   try {
-    return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
+    return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   } catch {
     return fail(`“${String(text).slice(0, 80)}” is not base64.`);
   }
 }
-
 const join = (...parts) => {
   const out = new Uint8Array(parts.reduce((sum, p) => sum + p.length, 0));
-  parts.reduce((at, p) => { out.set(p, at); return at + p.length; }, 0);
+  parts.reduce((at, p) => {
+    out.set(p, at);
+    return at + p.length;
+  }, 0);
   return out;
 };
-
-/** shardBits is by how many of their first bits so many tickets are told apart. */
-const shardBits = (tickets) => (tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256)));
-
-// The tree of RFC 6962, 2.1.
+const shardBits = (tickets) => tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256));
 const leaf = (data) => sha256(join([0], data));
 const node = (left, right) => sha256(join([1], left, right));
-
-/** treeOf is the hash of n leaves, which leafAt hashes. */
 function treeOf(leafAt, from, n) {
   if (n === 0) return sha256(new Uint8Array(0));
   if (n === 1) return leafAt(from);
   const half = 2 ** (31 - Math.clz32(n - 1));
   return node(treeOf(leafAt, from, half), treeOf(leafAt, from + half, n - half));
 }
-
-/** Tally takes in the whole list, line by line, and works all ranks out. */
 class Tally {
   #score;
   #record;
   #mine;
+  // the ticket whose rank is wanted
   #rank = 0;
   #tickets;
   #scores;
   #ranks;
   #n = 0;
-
-  /**
-   * @param {object} record what was published of the draw: seed, told, root, key, tickets and announcement
-   * @param {string} mine the ticket whose rank is wanted
-   */
   constructor(record, mine) {
     this.#record = record;
     this.#mine = mine;
@@ -147,34 +131,32 @@ class Tally {
     this.#scores = new Float64Array(record.tickets);
     this.#ranks = new Uint32Array(record.tickets);
   }
-
   /** head takes in the first line, which says again what the house has said. */
   head(line) {
     const r = JSON.parse(line);
     const d = this.#record;
-    for (const name of ['seed', 'root', 'key', 'tickets']) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
-    must((r.told ?? '') === (d.told ?? '') && r.announcement.commitment === d.announcement.commitment, 'The list and the draw disagree about the numbers.');
+    for (const name of ["seed", "root", "key", "tickets"]) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
+    must((r.told ?? "") === (d.told ?? "") && r.announcement.commitment === d.announcement.commitment, "The list and the draw disagree about the numbers.");
   }
-
   /** add takes in the line of one ticket: [ticket, nonce, rank]. */
   add(line) {
     const [ticket, nonce, rank] = JSON.parse(line);
     const n = this.#n++;
-    must(n < this.#record.tickets, 'There are more tickets on the list than the house has said.');
+    must(n < this.#record.tickets, "There are more tickets on the list than the house has said.");
     const id = unbase64(ticket);
     const beside = unbase64(nonce);
     must(id.length === 16 && beside.length === 16, `Line ${n + 1} of the list is not a ticket.`);
     this.#tickets.set(id, 32 * n);
     this.#tickets.set(beside, 32 * n + 16);
-    must(n === 0 || this.#before(n - 1, n), 'The list is not in order, or has a ticket twice.');
+    must(n === 0 || this.#before(n - 1, n), "The list is not in order, or has a ticket twice.");
     const score = new DataView(this.#score(id).buffer);
     this.#scores[n] = score.getUint32(0) * 2 ** 20 + (score.getUint32(4) >>> 12);
     this.#ranks[n] = rank;
     if (ticket === this.#mine) this.#rank = rank;
   }
-
-  get added() { return this.#n; }
-
+  get added() {
+    return this.#n;
+  }
   #before(a, b) {
     for (let k = 0; k < 16; k++) {
       const d = this.#tickets[32 * a + k] - this.#tickets[32 * b + k];
@@ -182,14 +164,10 @@ class Tally {
     }
     return false;
   }
-
-  /**
-   * root checks that the tickets are those of the published fingerprint.
-   * @param {(done: number) => void} progress is told now and then how many are in
-   */
+  /** root checks that the tickets are those of the published fingerprint, and tells now and then how many are in. */
   root(progress) {
     const { tickets, root } = this.#record;
-    must(this.#n === tickets, 'There are fewer tickets on the list than the house has said.');
+    must(this.#n === tickets, "There are fewer tickets on the list than the house has said.");
     const bits = shardBits(tickets);
     const shardAt = (n) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
     let at = 0;
@@ -200,9 +178,8 @@ class Tally {
       shards.push(leaf(treeOf((n) => leaf(this.#tickets.subarray(32 * n, 32 * n + 32)), from, at - from)));
       if (s % 64 === 0) progress(at);
     }
-    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, 'The tickets are not those whose fingerprint was published: some were added, dropped or swapped.');
+    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, "The tickets are not those whose fingerprint was published: some were added, dropped or swapped.");
   }
-
   /**
    * ranks checks every rank against its score, and returns that of the one ticket; 0
    * when it is not on the list.
@@ -227,9 +204,9 @@ self.onmessage = async ({ data: { url, record, ticket } }) => {
     const tally = new Tally(record, ticket);
     await read(url, tally);
     tally.root((done) => tell({ step: "tree", done }));
-    tell({ rank: tally.ranks() });
+    tell({ rank: tally.ranks(), failed: "" });
   } catch (err) {
-    tell({ failed: err instanceof Faulty ? err.message : null });
+    tell({ rank: 0, failed: err instanceof Faulty ? err.message : null });
   }
 };
 const tell = (what) => self.postMessage(what);

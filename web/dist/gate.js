@@ -1,25 +1,12 @@
-// What a line asks of who joins: work that the browser does beside the page, or a wait in
-// its stead, which every browser and everybody can.
-
-const SILENT = 10000; // a worker that tells nothing for so long does nothing
-
-/**
- * prove returns what shows that somebody has taken the trouble: {altcha} or {waited}.
- * @param {import('./api.js').Api} api
- * @param {string} base of the line
- * @param {(kind: 'work'|'wait', part: number) => void} tell how much of it is done, 0 to 1
- * @param {Promise<void>} instead resolves when the shopper would rather wait
- */
+const SILENT = 1e4;
 async function prove(api, base, tell, instead) {
-  const work = await api.call('GET', `${base}/challenge`);
-  tell('work', 0);
-  const number = await solve(work, (part) => tell('work', part), instead);
-  if (number === null) return wait(await api.call('GET', `${base}/challenge?wait`), (part) => tell('wait', part));
+  const work = await api.call("GET", `${base}/challenge`);
+  tell("work", 0);
+  const number = await solve(work, (part) => tell("work", part), instead);
+  if (number === null) return wait(await api.call("GET", `${base}/challenge?wait`), (part) => tell("wait", part));
   const { algorithm, challenge, salt, signature } = work;
   return { altcha: btoa(JSON.stringify({ algorithm, challenge, number, salt, signature })) };
 }
-
-/** solve returns the number, or null when it cannot be found here. */
 function solve(work, tell, instead) {
   return new Promise((done) => {
     let worker = null;
@@ -34,13 +21,13 @@ function solve(work, tell, instead) {
       silence = setTimeout(() => end(null), SILENT);
     };
     try {
-      worker = new Worker(new URL(/* @vite-ignore */ ""+new URL('solve.js', import.meta.url).href+"", import.meta.url), { type: 'module' });
+      worker = new Worker(new URL(/* @vite-ignore */ ""+new URL('solve.js', import.meta.url).href+"", import.meta.url), { type: "module" });
     } catch {
       end(null);
       return;
     }
     worker.onmessage = ({ data }) => {
-      if (data.number !== undefined) {
+      if ("number" in data) {
         end(data.number);
         return;
       }
@@ -53,13 +40,13 @@ function solve(work, tell, instead) {
     worker.postMessage(work);
   });
 }
-
-/** wait returns what was given once it is good. */
 async function wait({ waited, seconds }, tell) {
   const begun = Date.now();
-  for (let part = 0; part < 1; part = (Date.now() - begun) / (seconds * 1000)) {
+  for (let part = 0; part < 1; part = (Date.now() - begun) / (seconds * 1e3)) {
     tell(part);
-    await new Promise((done) => setTimeout(done, 250));
+    await new Promise((done) => {
+      setTimeout(done, 250);
+    });
   }
   return { waited };
 }

@@ -1,36 +1,26 @@
-// What is worked out from the frame of a line, and what a browser keeps of one.
-
-const PLACE = 'seatcast.place.';
-const PASS = 'seatcast.pass.';
-const RECEIPT = 'seatcast.receipt.';
-const TICKET = 'seatcast.ticket.';
-
-const KEPT = 3600; // seconds: longer than the time inside, for who comes back to pay
-
+const PLACE = "seatcast.place.";
+const PASS = "seatcast.pass.";
+const RECEIPT = "seatcast.receipt.";
+const TICKET = "seatcast.ticket.";
+const KEPT = 3600;
 function cookie(event, pass, seconds) {
-  const secure = location.protocol === 'https:' ? '; Secure' : '';
+  const secure = location.protocol === "https:" ? "; Secure" : "";
   document.cookie = `seatcast-pass=${pass}; Path=/events/${encodeURIComponent(event)}; Max-Age=${seconds}; SameSite=Lax${secure}`;
 }
-
-/**
- * ticketOf is whose line this tab is in: the ticket its account has in an event. A tab
- * that does not know yet takes the one that this browser had last.
- */
-const ticketOf = (event) => sessionStorage.getItem(TICKET + event) ?? localStorage.getItem(TICKET + event) ?? '';
-
+const ticketOf = (event) => sessionStorage.getItem(TICKET + event) ?? localStorage.getItem(TICKET + event) ?? "";
 const passKey = (event) => `${PASS + event}.${ticketOf(event)}`;
-
 function read(key) {
-  try { return JSON.parse(localStorage.getItem(key)); } catch { return null; }
+  try {
+    return JSON.parse(localStorage.getItem(key) ?? "null");
+  } catch {
+    return null;
+  }
 }
-
-/** Keep is what this browser keeps of one event, for each account: a second tab finds it too. */
 class Keep {
   #event;
-
-  /** @param {string} event */
-  constructor(event) { this.#event = event; }
-
+  constructor(event) {
+    this.#event = event;
+  }
   /** is says whose ticket this tab's account has, and returns whether that is news. */
   is(ticket) {
     const other = ticketOf(this.#event) !== ticket;
@@ -38,94 +28,62 @@ class Keep {
     localStorage.setItem(TICKET + this.#event, ticket);
     return other;
   }
-
-  /** place is what the server gave last: {place, number, from}, or null. */
-  get place() { return read(this.#key(PLACE)); }
-
+  /** place is what the server gave last. */
+  get place() {
+    return read(this.#key(PLACE));
+  }
   set place(p) {
     if (p) localStorage.setItem(this.#key(PLACE), JSON.stringify(p));
     else localStorage.removeItem(this.#key(PLACE));
   }
-
-  /** receipt is the one of a draw: {ticket, place}, or null; before is that of another announcement, if there was one. */
-  get receipt() { return read(this.#key(RECEIPT)); }
-
+  /** receipt is the one of a draw. */
+  get receipt() {
+    return read(this.#key(RECEIPT));
+  }
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
    * later takes its place but the receipt of another announcement.
-   * @param {string} ticket
-   * @param {string} place
-   * @param {string} announcement
    */
   give(ticket, place, announcement) {
     const had = this.receipt;
     if (had?.announcement === announcement) return;
     localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: had?.before ?? had?.place }));
   }
-
   /** A proxy that checks passes sees this one when the page of the event is asked for. */
   set pass(pass) {
     localStorage.setItem(passKey(this.#event), pass);
     cookie(this.#event, pass, KEPT);
   }
-
-  #key(what) { return `${what + this.#event}.${ticketOf(this.#event)}`; }
+  #key(what) {
+    return `${what + this.#event}.${ticketOf(this.#event)}`;
+  }
 }
-
-/** bookedEvent is the event a call about bookings is of, or null. */
 function bookedEvent(path) {
-  const [, v1, bookings, name] = path.split('/');
-  return v1 === 'v1' && bookings === 'bookings' && name ? name.split('.')[0] : null;
+  const [, v1, bookings, name] = path.split("/");
+  return v1 === "v1" && bookings === "bookings" && name ? name.split(".")[0] ?? null : null;
 }
-
-/** watchedEvent is the event whose map a call is about, or null. */
 const watchedEvent = (path) => /^\/v1\/events\/([^/]+)\/(seatmap|live-ticket)$/.exec(path)?.[1] ?? null;
-
-/** passFor is the pass to show with a call about bookings or a map, or null. */
 function passFor(path) {
   const event = bookedEvent(path) ?? watchedEvent(path);
   return event && localStorage.getItem(passKey(event));
 }
-
-/**
- * toLine leads a shopper who is not inside any more, or never was, to the line. A pass
- * that may be another tab's stays.
- */
 function toLine(event) {
   if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
-  cookie(event, '', 0);
+  cookie(event, "", 0);
   location.assign(`/queue/${event}`);
 }
-
-/**
- * backToLine leads a shopper who wants to book and is not let in to the line.
- * @param {string} method
- * @param {string} path
- * @param {string} code
- */
 function backToLine(method, path, code) {
   const event = bookedEvent(path);
-  if (method === 'POST' && event && code.startsWith('pass_')) toLine(event);
+  if (method === "POST" && event && code.startsWith("pass_")) toLine(event);
 }
-
-/**
- * range is how many minutes the wait lasts, from and to; to is null when nobody knows.
- * @param {number} ahead how many are before
- * @param {{slow: number, fast: number}|null} eta
- */
 function range(ahead, eta) {
   if (!eta || eta.fast <= 0) return null;
   return { from: Math.max(1, Math.floor(ahead / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(ahead / eta.slow)) : null };
 }
-
-/**
- * slower says why the line moves more slowly, or nothing.
- * @param {string|null|undefined} why
- */
 function slower(why) {
-  if (!why) return '';
-  if (why === 'seats') return 'Those inside are choosing among the last seats, so fewer are let in for the moment. Your place is kept.';
-  return 'The line moves more slowly at the moment, so that everybody inside can book without trouble. Your place is kept.';
+  if (!why) return "";
+  if (why === "seats") return "Those inside are choosing among the last seats, so fewer are let in for the moment. Your place is kept.";
+  return "The line moves more slowly at the moment, so that everybody inside can book without trouble. Your place is kept.";
 }
 
 export { Keep, backToLine, passFor, range, slower, toLine };

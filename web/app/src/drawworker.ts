@@ -7,8 +7,11 @@ import type { Drawn } from './wire';
 /** Job is what the worker is to do: read the list, and find the rank of a ticket. */
 export interface Job { url: string; record: Drawn; ticket: string }
 
-/** News is what it tells: a step and how many tickets that has done, and at the end the rank, 0 for none, or what is wrong; null: it could not be read. */
-export type News = { step: 'scores' | 'tree'; done: number } | { rank: number } | { failed: string | null };
+/** End is what came of it: the rank, 0 for none, and what is wrong; null: the list could not be read. */
+export interface End { rank: number; failed: string | null }
+
+/** News is what the worker tells: how many tickets a step has done, and the end. */
+export type News = { step: 'scores' | 'tree'; done: number } | End;
 
 const EVERY = 5000; // tickets
 
@@ -17,9 +20,9 @@ self.onmessage = async ({ data: { url, record, ticket } }: MessageEvent<Job>) =>
     const tally = new Tally(record, ticket);
     await read(url, tally);
     tally.root((done) => tell({ step: 'tree', done }));
-    tell({ rank: tally.ranks() });
+    tell({ rank: tally.ranks(), failed: '' });
   } catch (err) {
-    tell({ failed: err instanceof Faulty ? err.message : null });
+    tell({ rank: 0, failed: err instanceof Faulty ? err.message : null });
   }
 };
 

@@ -302,8 +302,11 @@ export interface Place {
   announcement?: string; // SHA-256
 }
 
-/** Turn is the answer to who asks for a pass: it, or that it is not yet time. */
-export interface Turn { pass?: string; expiresAt?: string; number?: number; ahead?: number }
+/** Pass lets its account in. */
+export interface Pass { pass: string; expiresAt: string }
+
+/** Turn is the answer to who asks for a pass: it, or that the number is not called, or how many called ones go first. */
+export type Turn = Pass | { number: number } | { ahead: number };
 
 /** Work is a challenge, as the worker gets it. */
 export interface Work { algorithm: string; challenge: string; maxnumber: number; salt: string; signature: string }
@@ -311,24 +314,32 @@ export interface Work { algorithm: string; challenge: string; maxnumber: number;
 /** Wait stands in for work: it is good after so many seconds. */
 export interface Wait { waited: string; seconds: number }
 
-/** Draw is GET /v1/queue/{event}/draw, as much of it as is known yet. */
-export interface Draw {
-  state: 'announced' | 'frozen' | 'drawn';
+/** Draw is GET /v1/queue/{event}/draw: all that is published of it so far but its tickets. */
+export type Draw = Undrawn | Drawn;
+
+export interface Undrawn {
+  state: 'announced' | 'frozen';
   announcement: Announcement;
-  digest: string;
+  digest: string; // SHA-256 of the announcement
   tickets?: number;
   root?: string;
   frozenAt?: string;
-  seed?: string;
-  told?: string; // the number of somebody else
-  key?: string;
-  drawnAt?: string;
-  shards?: number;
-  list?: string; // where it is read
 }
 
-/** Drawn is a draw that was held. */
-export type Drawn = Draw & Required<Pick<Draw, 'tickets' | 'root' | 'seed' | 'key' | 'list'>> & { state: 'drawn' };
+export interface Drawn {
+  state: 'drawn';
+  announcement: Announcement;
+  digest: string;
+  tickets: number;
+  root: string; // of the tree over the list
+  frozenAt: string;
+  seed: string;
+  told?: string; // the number of somebody else
+  key: string;
+  drawnAt: string;
+  shards: number;
+  list: string; // where all of it is read
+}
 
 /** Announcement is what is published of a draw before anybody can join. */
 export interface Announcement {
@@ -349,6 +360,9 @@ export type Ranked = [ticket: string, nonce: string, rank: number];
 
 /** Shard is a part of that list, and what leads from it to the root. */
 export interface Shard { shard: number; tickets: Ranked[]; path: string[] }
+
+/** Keys are what signatures of the house are checked with: GET /v1/passes/keys. */
+export interface Keys { keys: (JsonWebKey & { kid: string })[] }
 
 /** Head is the first line of the whole list. */
 export interface Head { announcement: Announcement; tickets: number; root: string; seed: string; told?: string; key: string }

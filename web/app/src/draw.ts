@@ -1,24 +1,30 @@
 // Checks a draw from what was published of it, as seatcast verify-draw does: the
 // server that says it is asked for nothing else. See docs/draw.md.
 
-import { hmac, sha256 } from './sha256.js';
+import { hmac, sha256 } from './sha256';
+import type * as wire from './wire';
 
 /** Faulty is what a house cannot have done honestly. */
 export class Faulty extends Error {}
 
-const fail = (says) => { throw new Faulty(says); };
-const must = (holds, says) => { if (!holds) fail(says); };
+function fail(says: string): never {
+  throw new Faulty(says);
+}
+
+function must(holds: unknown, says: string): asserts holds {
+  if (!holds) fail(says);
+}
 
 /** unhex reads hex; what is none is a fault. */
-export function unhex(text) {
+export function unhex(text: unknown): Uint8Array {
   must(typeof text === 'string' && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
   return Uint8Array.from(text.match(/../g) ?? [], (b) => parseInt(b, 16));
 }
 
-export const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
+export const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
 
 /** unbase64 reads base64url; what is none is a fault. */
-export function unbase64(text) {
+export function unbase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
   } catch {
@@ -26,18 +32,17 @@ export function unbase64(text) {
   }
 }
 
-const join = (...parts) => {
+const join = (...parts: ArrayLike<number>[]) => {
   const out = new Uint8Array(parts.reduce((sum, p) => sum + p.length, 0));
   parts.reduce((at, p) => { out.set(p, at); return at + p.length; }, 0);
   return out;
 };
 
 /**
- * announced cuts the announcement out of an answer, byte for byte as it was published:
- * its SHA-256 is what receipts name.
- * @param {string} text JSON
+ * announced cuts the announcement out of an answer's JSON, byte for byte as it was
+ * published: its SHA-256 is what receipts name.
  */
-export function announced(text) {
+export function announced(text: string): string {
   const from = text.indexOf('"announcement":') + '"announcement":'.length;
   let depth = 0;
   for (const m of text.slice(from).matchAll(/"(?:[^"\\]|\\.)*"|[{}]/g)) {
@@ -47,49 +52,47 @@ export function announced(text) {
   return fail('What the house has announced cannot be read.');
 }
 
-/**
- * receipt reads the place that a browser keeps: a JSON Web Token of the house.
- * @param {string} token
- * @returns {{event: string, ticket: string, nonce: string, number?: number, announcement?: string}}
- */
-export function receipt(token) {
-  try { return JSON.parse(new TextDecoder().decode(unbase64(token.split('.')[1]))); } catch { return fail('Your receipt cannot be read.'); }
+/** Receipt is what a place says that a browser keeps. */
+export interface Receipt { event: string; ticket: string; nonce: string; number?: number; announcement?: string }
+
+/** receipt reads the place that a browser keeps: a JSON Web Token of the house. */
+export function receipt(token: string): Receipt {
+  try { return JSON.parse(new TextDecoder().decode(unbase64(token.split('.')[1] ?? ''))) as Receipt; } catch { return fail('Your receipt cannot be read.'); }
 }
 
 /** shardBits is by how many of their first bits so many tickets are told apart. */
-const shardBits = (tickets) => (tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256)));
+const shardBits = (tickets: number) => (tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256)));
 
 /** shardOf is the shard of a draw in which a ticket is, among so many tickets. */
-export function shardOf(ticket, tickets) {
+export function shardOf(ticket: string, tickets: number): number {
   const first = new DataView(unbase64(ticket).buffer).getUint32(0);
   return Math.floor(first / 2 ** (32 - shardBits(tickets)));
 }
 
 // The tree of RFC 6962, 2.1.
-const leaf = (data) => sha256(join([0], data));
-const node = (left, right) => sha256(join([1], left, right));
+const leaf = (data: Uint8Array) => sha256(join([0], data));
+const node = (left: Uint8Array, right: Uint8Array) => sha256(join([1], left, right));
 
 /** treeOf is the hash of n leaves, which leafAt hashes. */
-function treeOf(leafAt, from, n) {
+function treeOf(leafAt: (n: number) => Uint8Array, from: number, n: number): Uint8Array {
   if (n === 0) return sha256(new Uint8Array(0));
   if (n === 1) return leafAt(from);
   const half = 2 ** (31 - Math.clz32(n - 1));
   return node(treeOf(leafAt, from, half), treeOf(leafAt, from + half, n - half));
 }
 
-/**
- * announcedThen checks that what the house says it announced is what a receipt names.
- * @param {object} d what GET …/draw says, and said: the announcement, as it says it
- * @param {object} mine the receipt
- */
-export function announcedThen(d, mine) {
+/** Said is a draw that was held, and its announcement byte for byte. */
+export type Said = wire.Drawn & { said: string };
+
+/** announcedThen checks that what the house says it announced is what a receipt names. */
+export function announcedThen(d: Said, mine: Receipt): void {
   must(hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement,
     'What the house says today that it announced is not what your receipt names.');
   must(d.announcement.event === mine.event, 'What the house announced is another event’s draw.');
 }
 
 /** seedIsAnnounced checks that the seed is the one whose fingerprint was announced. */
-export function seedIsAnnounced(d) {
+export function seedIsAnnounced(d: wire.Drawn): void {
   must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, 'The secret number is not the one whose fingerprint was announced.');
 }
 
@@ -104,9 +107,8 @@ export const QUICKNET = {
 /**
  * external checks the number of somebody else against what was announced, as far as a
  * browser can, and returns it.
- * @returns {Uint8Array}
  */
-export function external({ announcement: { external: e, closes }, told = '' }) {
+export function external({ announcement: { external: e, closes }, told = '' }: Pick<wire.Drawn, 'announcement' | 'told'>): Uint8Array {
   const bytes = unhex(told);
   switch (e.kind) {
     case 'none':
@@ -125,21 +127,18 @@ export function external({ announcement: { external: e, closes }, told = '' }) {
 }
 
 /** outAt is when a round of a beacon comes out, in ms. */
-export const outAt = (e) => (e.genesis + (e.round - 1) * e.period) * 1000;
+export const outAt = (e: { genesis: number; period: number; round: number }): number => (e.genesis + (e.round - 1) * e.period) * 1000;
 
 /** keyFollows checks that the key is made of seed, external number and list. */
-export function keyFollows(d) {
+export function keyFollows(d: wire.Drawn): void {
   must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, 'The key of the draw is not made of the two numbers and the list.');
 }
 
 /**
- * listed checks that a receipt's ticket is on the list whose fingerprint was
- * published, and returns its rank.
- * @param {object} d
- * @param {{shard: number, tickets: Array, path: string[]}} shard as it was served
- * @param {{ticket: string, nonce?: string}} mine the receipt, or the ticket of who has none
+ * listed checks that a receipt's ticket, or that of who has none, is on the list whose
+ * fingerprint was published, and returns its rank.
  */
-export function listed(d, shard, mine) {
+export function listed(d: wire.Drawn, shard: wire.Shard, mine: { ticket: string; nonce?: string }): number {
   const want = shardOf(mine.ticket, d.tickets);
   const leaves = shard.tickets.map(([ticket, nonce]) => leaf(join(unbase64(ticket), unbase64(nonce))));
   let at = leaf(treeOf((n) => leaves[n], 0, leaves.length));
@@ -153,20 +152,16 @@ export function listed(d, shard, mine) {
 
 /** Tally takes in the whole list, line by line, and works all ranks out. */
 export class Tally {
-  #score;
-  #record;
-  #mine;
+  #score: (message: Uint8Array) => Uint8Array;
+  #record: wire.Drawn;
+  #mine: string; // the ticket whose rank is wanted
   #rank = 0;
-  #tickets;
-  #scores;
-  #ranks;
+  #tickets: Uint8Array;
+  #scores: Float64Array;
+  #ranks: Uint32Array;
   #n = 0;
 
-  /**
-   * @param {object} record what was published of the draw: seed, told, root, key, tickets and announcement
-   * @param {string} mine the ticket whose rank is wanted
-   */
-  constructor(record, mine) {
+  constructor(record: wire.Drawn, mine: string) {
     this.#record = record;
     this.#mine = mine;
     this.#score = hmac(unhex(record.key));
@@ -176,16 +171,16 @@ export class Tally {
   }
 
   /** head takes in the first line, which says again what the house has said. */
-  head(line) {
-    const r = JSON.parse(line);
+  head(line: string): void {
+    const r = JSON.parse(line) as wire.Head;
     const d = this.#record;
-    for (const name of ['seed', 'root', 'key', 'tickets']) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
+    for (const name of ['seed', 'root', 'key', 'tickets'] as const) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
     must((r.told ?? '') === (d.told ?? '') && r.announcement.commitment === d.announcement.commitment, 'The list and the draw disagree about the numbers.');
   }
 
   /** add takes in the line of one ticket: [ticket, nonce, rank]. */
-  add(line) {
-    const [ticket, nonce, rank] = JSON.parse(line);
+  add(line: string): void {
+    const [ticket, nonce, rank] = JSON.parse(line) as wire.Ranked;
     const n = this.#n++;
     must(n < this.#record.tickets, 'There are more tickets on the list than the house has said.');
     const id = unbase64(ticket);
@@ -200,9 +195,9 @@ export class Tally {
     if (ticket === this.#mine) this.#rank = rank;
   }
 
-  get added() { return this.#n; }
+  get added(): number { return this.#n; }
 
-  #before(a, b) {
+  #before(a: number, b: number): boolean {
     for (let k = 0; k < 16; k++) {
       const d = this.#tickets[32 * a + k] - this.#tickets[32 * b + k];
       if (d !== 0) return d < 0;
@@ -210,17 +205,14 @@ export class Tally {
     return false;
   }
 
-  /**
-   * root checks that the tickets are those of the published fingerprint.
-   * @param {(done: number) => void} progress is told now and then how many are in
-   */
-  root(progress) {
+  /** root checks that the tickets are those of the published fingerprint, and tells now and then how many are in. */
+  root(progress: (done: number) => void): void {
     const { tickets, root } = this.#record;
     must(this.#n === tickets, 'There are fewer tickets on the list than the house has said.');
     const bits = shardBits(tickets);
-    const shardAt = (n) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
+    const shardAt = (n: number) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
     let at = 0;
-    const shards = [];
+    const shards: Uint8Array[] = [];
     for (let s = 0; s < 2 ** bits; s++) {
       const from = at;
       while (at < tickets && (bits === 0 || shardAt(at) === s)) at++;
@@ -234,7 +226,7 @@ export class Tally {
    * ranks checks every rank against its score, and returns that of the one ticket; 0
    * when it is not on the list.
    */
-  ranks() {
+  ranks(): number {
     const order = new Uint32Array(this.#n).fill(this.#n);
     this.#ranks.forEach((rank, n) => {
       must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, `Two tickets have the rank ${rank}, or it is none.`);

@@ -1,23 +1,32 @@
 // A look at the page of a line in each of its states, with invented numbers: for who
 // prepares a sale. Nothing is asked of the server, and nothing is kept.
 
-import { $, h } from './dom.js';
+import { $, h } from './dom';
+import type { Mine } from './line';
+import type { Line } from './wire';
 
-const minutes = (n) => new Date(Date.now() + n * 60000).toISOString();
+/** Scene is the page in one state, as one fan sees it. */
+export interface Scene {
+  says: string;
+  frame: Line; // what everybody is told
+  mine?: Mine;
+  until?: string; // it is the fan's turn
+  problem?: { code: string };
+}
 
-const frame = (state, serving, more = {}) => ({
-  n: 1, state, serving, rate: 4000, waiting: 61234, inside: 18200, seatsLeft: 21034, eta: { slow: 3650, fast: 4000 },
-  joinsAt: minutes(-120), closesAt: minutes(-20), opensAt: minutes(-15), draw: { state: 'drawn', tickets: 50000 }, ...more,
+const minutes = (n: number) => new Date(Date.now() + n * 60000).toISOString();
+
+const frame = (state: Line['state'], serving: number, more: Partial<Line> = {}): Line => ({
+  n: 1, prev: 0, at: Date.now(), state, serving, rate: 4000, pace: 4000, slowed: null, waiting: 61234, inside: 18200, seatsLeft: 21034, eta: { slow: 3650, fast: 4000 },
+  joinsAt: minutes(-120), closesAt: minutes(-20), opensAt: minutes(-15), draw: { state: 'drawn', tickets: 50000 },
+  since: 1, poll_after_ms: 5000, ...more,
 });
 
-const DRAW = { closesAt: minutes(25), opensAt: minutes(30), draw: { state: 'announced', tickets: 41200 } };
-const place = (number) => ({ ticket: '', number, from: 31415 });
+const DRAW: Partial<Line> = { closesAt: minutes(25), opensAt: minutes(30), draw: { state: 'announced', tickets: 41200 } };
+const place = (number: number): Mine => ({ ticket: '', number, from: 31415 });
 
-/**
- * SCENES are the states, by the names they have in the address: what everybody is told,
- * what one fan has, and what else has happened.
- */
-export const SCENES = {
+/** SCENES are the states, by the names they have in the address. */
+export const SCENES: Record<string, Scene> = {
   soon: { says: 'Before anybody can join', frame: frame('draw', 0, { ...DRAW, joinsAt: minutes(60), waiting: 0 }), problem: { code: 'queue_not_open' } },
   join: { says: 'Anybody can join the draw', frame: frame('draw', 0, DRAW) },
   code: { says: 'Who joins needs a code', frame: frame('draw', 0, { ...DRAW, asks: 'code' }) },
@@ -35,18 +44,14 @@ export const SCENES = {
 
 const NOTE = 'Preview: all of this is invented. Nobody waits here, nothing can be joined or bought, and no place is given.';
 
-/**
- * preview shows one scene, or the list of them, and has the page do nothing else.
- * @param {string} name of a scene
- * @param {(scene: object) => void} show draws the page as that fan sees it
- */
-export function preview(name, show) {
+/** preview has the page show the scene of this name, or the list of them, and do nothing else. */
+export function preview(name: string, show: (scene: Scene) => void): void {
   const scene = SCENES[name];
   document.body.prepend(h('p', { id: 'preview', role: 'note' }, NOTE, ' ', h('a', { href: '?preview' }, 'All states')));
   $('name').textContent = 'An invented evening';
   $('where').textContent = 'A house that does not exist';
   document.addEventListener('click', (e) => {
-    const inert = /** @type {Element} */ (e.target).closest('main button, main a:not(#scenes a)');
+    const inert = (e.target as Element).closest('main button, main a:not(#scenes a)');
     if (!inert) return;
     e.preventDefault();
     e.stopImmediatePropagation();
@@ -56,6 +61,6 @@ export function preview(name, show) {
   $('enter').removeAttribute('href');
   const list = h('ul', { id: 'scenes' }, ...Object.entries(SCENES).map(([key, { says }]) =>
     h('li', {}, h('a', { href: `?preview=${key}`, 'aria-current': key === name && 'page' }, says))));
-  document.querySelector('main').append(h('nav', { 'aria-label': 'States of this preview' }, list));
+  document.querySelector('main')?.append(h('nav', { 'aria-label': 'States of this preview' }, list));
   document.title = `Preview: ${scene?.says ?? 'the states of a line'}`;
 }
