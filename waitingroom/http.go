@@ -168,7 +168,7 @@ func (a *API) me(c echo.Context) error {
 		b.Cloudflare = h.cloudflare(a.rooms.hall(h.Room).shown(), time.Now())
 	}
 	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
-	c.Response().Header().Set(echo.HeaderVary, echo.HeaderAccept)
+	c.Response().Header().Add(echo.HeaderVary, echo.HeaderAccept)
 	return c.JSON(http.StatusOK, b)
 }
 

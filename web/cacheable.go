@@ -29,7 +29,7 @@ func (a Cacheable) Serve(c echo.Context) error {
 	}
 	h.Set("Cache-Control", a.Control)
 	h.Set("ETag", tag)
-	h.Set(echo.HeaderVary, echo.HeaderAcceptEncoding)
+	h.Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
 	if matches(asked.Get("If-None-Match"), tag) {
 		return c.NoContent(http.StatusNotModified)
 	}

@@ -38,6 +38,10 @@ type Options struct {
 	// Sources are other sites a page may load from, by directive of its
 	// Content-Security-Policy.
 	Sources map[string]string
+
+	// Origins are pages of other hosts whose scripts may call what shoppers call:
+	// patterns of hosts as path.Match reads them, or "*" for any.
+	Origins []string
 }
 
 // New returns an echo that answers every error as a Problem, carries a request
@@ -60,6 +64,10 @@ func New(o Options) *echo.Echo {
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10
 	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	e.Use(requestID, accessLog(log), securityHeaders(o.Sources), recoverPanic, limitBody(o.Bodies), queryIsText)
+	e.Use(requestID, accessLog(log), securityHeaders(o.Sources))
+	if len(o.Origins) > 0 {
+		e.Use(crossOrigin(o.Origins))
+	}
+	e.Use(recoverPanic, limitBody(o.Bodies), queryIsText)
 	return e
 }

@@ -77,7 +77,7 @@ type Config struct {
 	QueueSuspect    int           `env:"QUEUE_SUSPECT" envDefault:"3000" help:"an account refused so often within a minute for its own calls is suspected: it waits, and is never let in; -1: only who an operator suspects"`
 	QueueWait       time.Duration `env:"QUEUE_WAIT" envDefault:"30s" help:"how long one waits who would join without a proof of work where one is asked for"`
 
-	Origins  []string      `env:"ORIGINS" help:"host patterns of other sites that may open a WebSocket"`
+	Origins  []string      `env:"ORIGINS" help:"other sites whose pages may call the API, stream and open a WebSocket: host patterns, or * for any"`
 	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes at most to send its watchers elsewhere; requests get ten seconds more"`
 	LogLevel string        `env:"LOG_LEVEL" envDefault:"info" help:"debug, info, warn or error"`
 }

@@ -220,7 +220,7 @@ func (b *builder) groups(a *app, sessions *web.Sessions) (v1, admin *echo.Group)
 
 // echo is what answers. Only an operator sends a chart.
 func (b *builder) echo() *echo.Echo {
-	o := web.Options{Log: b.log, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}}
+	o := web.Options{Log: b.log, Origins: b.cfg.Origins, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}}
 	if b.cfg.StripeSecretKey != "" && b.cfg.StripePublishableKey != "" {
 		o.Sources = stripe.Policy
 	}
