@@ -54,8 +54,7 @@ export class Api {
     const pass = passFor(path);
     if (pass) headers['Seatcast-Pass'] = pass;
     for (let again = true; ; again = false) {
-      if (quiet && !this.#session.known) throw new Problem({ code: 'token_missing' });
-      headers.Authorization = `Bearer ${await this.#token()}`;
+      headers.Authorization = `Bearer ${await this.#token(quiet)}`;
       try {
         return await this.#send(method, path, { cache: 'no-store', headers, body: body === undefined ? undefined : JSON.stringify(body) });
       } catch (p) {
@@ -67,9 +66,9 @@ export class Api {
     }
   }
 
-  async #token() {
+  async #token(quiet) {
     try {
-      return await this.#session.token();
+      return await this.#session.token(quiet);
     } catch (err) {
       throw new Problem({ code: err.name === 'AbortError' ? 'token_missing' : 'offline' });
     }

@@ -226,6 +226,11 @@ export class Feed {
       else if (streamAt === Infinity) streamAt = 0;
       this.#snapshot(frame);
     } catch (p) {
+      if (turn === this.#turn && p.code === 'ticket_missing' && !this.#guarded) { // it is guarded since this page was opened
+        this.#guarded = true;
+        this.#open();
+        return;
+      }
       if (turn === this.#turn) this.#sink.mode(p.code === 'token_missing' ? 'guarded' : p.code?.startsWith('pass_') ? 'outside' : 'waiting');
     }
     if (turn !== this.#turn) return; // another chart, or something else took over
