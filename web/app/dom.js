@@ -27,6 +27,26 @@ export function h(tag, attrs = {}, ...children) {
 export const $ = (id) => document.getElementById(id);
 
 /**
+ * tell writes a text where it is another: what is written anew is read out again.
+ * @param {string} id
+ * @param {string} text
+ */
+export function tell(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+
+/**
+ * holding changes the page, and gives the focus to rest if it hides what had it.
+ * @param {HTMLElement} rest
+ * @param {() => void} change
+ */
+export function holding(rest, change) {
+  const had = document.activeElement;
+  change();
+  if (had?.closest('[hidden]')) rest.focus();
+}
+
+/**
  * swatch is a small dot of a colour that data gives: a style attribute would
  * be refused by the page's content policy.
  * @param {string} color CSS colour

@@ -134,7 +134,7 @@ export function keyFollows(d) {
 
 /**
  * listed checks that a receipt's ticket is on the list whose fingerprint was
- * published, and returns its rank.
+ * published with a rank, and returns that.
  * @param {object} d
  * @param {{shard: number, tickets: Array, path: string[]}} shard as it was served
  * @param {{ticket: string, nonce?: string}} mine the receipt, or the ticket of who has none
@@ -148,7 +148,9 @@ export function listed(d, shard, mine) {
   const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
   must(found, mine.nonce ? 'Your ticket is not on the list, and you have a receipt for it: it was left out.' : 'Your ticket is not on the list.');
   must(!mine.nonce || found[1] === mine.nonce, 'Your ticket is on the list with another number beside it than your receipt has.');
-  return found[2];
+  const rank = found[2];
+  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, 'Your ticket is on the list, and there is no place beside it.');
+  return rank;
 }
 
 /** Tally takes in the whole list, line by line, and works all ranks out. */

@@ -5,7 +5,7 @@ const PASS = 'seatcast.pass.';
 const RECEIPT = 'seatcast.receipt.';
 const TICKET = 'seatcast.ticket.';
 
-const KEPT = 3600; // seconds: longer than the time inside, for who comes back to pay
+const BACK = 1800; // seconds after the time inside, for who comes back to pay
 
 function cookie(event, pass, seconds) {
   const secure = location.protocol === 'https:' ? '; Secure' : '';
@@ -24,6 +24,11 @@ function read(key) {
   try { return JSON.parse(localStorage.getItem(key)); } catch { return null; }
 }
 
+/** roomOf is the room that a signed place or a receipt names, or undefined: an event may have one after the other. */
+export function roomOf(token) {
+  try { return JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).room; } catch { return undefined; }
+}
+
 /** Keep is what this browser keeps of one event, for each account: a second tab finds it too. */
 export class Keep {
   #event;
@@ -39,20 +44,30 @@ export class Keep {
     return other;
   }
 
-  /** place is what the server gave last: {place, number, from}, or null. */
+  /** own says that this tab knows whose line it is in. */
+  get own() { return sessionStorage.getItem(TICKET + this.#event) !== null; }
+
+  /** place is what the server gave last: {place, number, from, until}, or null. until: its time inside ends, or ended. */
   get place() { return read(this.#key(PLACE)); }
+
+  /** waits is the place that was given, or null when there is none, or it has led inside. */
+  get waits() {
+    const p = this.place;
+    return p?.place && !p.until ? p : null;
+  }
 
   set place(p) {
     if (p) localStorage.setItem(this.#key(PLACE), JSON.stringify(p));
     else localStorage.removeItem(this.#key(PLACE));
   }
 
-  /** receipt is the one of a draw: {ticket, place}, or null; before is that of another announcement, if there was one. */
+  /** receipt is the one of a draw: {ticket, place}, or null; before is that of another announcement, or of an earlier room, if there was one. */
   get receipt() { return read(this.#key(RECEIPT)); }
 
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
-   * later takes its place but the receipt of another announcement.
+   * later takes its place but the receipt of another announcement. Of those before, the
+   * first of the same room is kept.
    * @param {string} ticket
    * @param {string} place
    * @param {string} announcement
@@ -60,13 +75,21 @@ export class Keep {
   give(ticket, place, announcement) {
     const had = this.receipt;
     if (had?.announcement === announcement) return;
-    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: had?.before ?? had?.place }));
+    const here = (token) => token && roomOf(token) === roomOf(place) && token;
+    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: here(had?.before) || here(had?.place) || had?.place }));
   }
 
-  /** A proxy that checks passes sees this one when the page of the event is asked for. */
-  set pass(pass) {
+  /**
+   * enter keeps a pass. A proxy that checks passes sees it when the page of the event is
+   * asked for. The place has led inside: nobody joins with it unasked.
+   * @param {string} pass
+   * @param {string} until RFC 3339
+   * @param {number} now the server's time
+   */
+  enter(pass, until, now) {
+    this.place = { ...this.place, until };
     localStorage.setItem(passKey(this.#event), pass);
-    cookie(this.#event, pass, KEPT);
+    cookie(this.#event, pass, Math.ceil((Date.parse(until) - now) / 1000) + BACK);
   }
 
   #key(what) { return `${what + this.#event}.${ticketOf(this.#event)}`; }

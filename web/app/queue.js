@@ -1,38 +1,39 @@
 // The page of a line: your place, how long it may take, and when it is your turn.
-// It is the same for everybody; what is yours comes from one call.
+// It is the same for everybody; what is yours comes from one call. Nobody joins, and is
+// asked to sign in, but by their own hand.
 
 import { Api, Problem } from './api.js';
 import { Check } from './check.js';
 import { Clock } from './clock.js';
-import { $ } from './dom.js';
+import { $, holding, tell } from './dom.js';
 import { shardOf } from './draw.js';
 import { prove } from './gate.js';
-import { Keep, range, slower } from './line.js';
+import { Keep } from './line.js';
+import { called, OUT, placed, trouble, view, waits } from './place.js';
 import { Session } from './session.js';
-import { count, number, sentence, when } from './words.js';
+import { number, sentence, when } from './words.js';
 
 const event = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 const base = `/v1/queue/${encodeURIComponent(event)}`;
-const api = new Api(new Clock(), new Session());
+const clock = new Clock();
+const api = new Api(clock, new Session());
 const keep = new Keep(event);
 const check = new Check(base, keep);
 
 let zone = 'UTC';
 let name = 'Seatcast';
-let frame = null;
-let mine = null; // what the server says this account has
-let shown = Infinity; // how many were before it: never more again
-let inside = false;
-let leftOut = false; // of the list of the draw
-let audio = null;
+let frame = null; // what everybody is told
+let mine = OUT; // what this account has
+let turned = false; // its turn has been told
 
-const busy = new Set(); // steps that are being taken
+const busy = new Map(); // steps that are being taken -> until then
 const due = new Map(); // steps that are taken again -> their timer
+const troubles = new Map(); // steps -> what is wrong with them, until it is right
 
 /** later takes a step again, once, whatever asks for it. */
-function later(step, ms) {
+function later(step, ms, ...how) {
   cancel(step);
-  due.set(step, setTimeout(() => { due.delete(step); step(); }, ms));
+  due.set(step, setTimeout(() => { due.delete(step); step(...how); }, ms));
 }
 
 function cancel(step) {
@@ -40,38 +41,81 @@ function cancel(step) {
   due.delete(step);
 }
 
-/** once makes a step that does nothing while it is taken. What failed is tried again when that may do. */
+/**
+ * once makes a step that does nothing while it is taken. What failed is tried again when
+ * that may do. By hand: somebody wants it, who may be asked to sign in.
+ */
 function once(take) {
-  const step = async () => {
-    if (busy.has(step)) return;
-    busy.add(step);
+  const step = (byHand = false) => {
+    if (!busy.has(step)) busy.set(step, go(byHand).finally(() => busy.delete(step)));
+    return busy.get(step);
+  };
+  const go = async (byHand) => {
     cancel(step);
     try {
-      await take();
-      trouble(step, '');
+      await take(byHand);
+      troubles.delete(step);
     } catch (p) {
-      failed(p, step);
-    } finally {
-      busy.delete(step);
+      failed(p, step, byHand);
     }
+    draw();
   };
   return step;
 }
 
+/** failed notes what went wrong, and tries again what may succeed a moment later. */
+function failed(p, step, byHand) {
+  if (!(p instanceof Problem)) throw p;
+  if (p.code === 'no_queue') {
+    end();
+    return;
+  }
+  troubles.delete(step);
+  if (p.code === 'no_place') {
+    lost();
+    return;
+  }
+  troubles.set(step, p);
+  const passing = p.passing || p.retryAfter > 0;
+  if (passing) later(step, p.retryAfter || 3000, byHand);
+  else if (mine.is === 'back' && p.code !== 'token_missing') mine = OUT;
+}
+
+/** lost is called when the server does not know of a place. One that is kept here it is shown. */
+function lost() {
+  if (keep.waits) {
+    mine = { is: 'back', ticket: mine.ticket };
+    later(join, 500 + 1000 * Math.random());
+  } else if (mine.is !== 'out') {
+    mine = keep.own ? { is: 'out', why: keep.place ? 'spent' : 'lost' } : OUT;
+  }
+}
+
+const steps = () => [join, find, ask, learnRank, leave]; // of what is ours
+
+/** forget ends what is asked of a place, and what was wrong with it. */
+function forget() {
+  steps().forEach(cancel);
+  steps().forEach((step) => troubles.delete(step));
+}
+
+const ready = () => called(frame, mine);
+const drawn = () => mine.is === 'listed' && frame?.draw?.state === 'drawn';
+
 /** hear takes a frame in; one that is older than what we have says nothing. */
 function hear(f) {
+  if (frame?.state === 'none') watch(); // there is one again
   if (frame && f.n <= frame.n) return;
-  const lost = frame?.since && f.since && f.since !== frame.since; // the server knows of us only what we bring
+  const missed = frame?.since && f.since && f.since !== frame.since; // the server knows of us only what we bring
+  clock.heard(f.at);
   frame = f;
-  if (lost && mine && !inside) later(join, 5000 * Math.random()); // not all at once
+  if (mine.is === 'placed') mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
+  if (missed && waits(mine)) later(join, 5000 * Math.random()); // not all at once
   if (drawn() && !due.has(learnRank)) later(learnRank, 1000 * Math.random());
   if (expiring()) join();
   draw();
   if (ready() && !due.has(ask)) ask();
 }
-
-const ready = () => !inside && frame?.state === 'open' && mine?.number > 0 && mine.number <= frame.serving;
-const drawn = () => Boolean(mine?.draw) && frame?.draw?.state === 'drawn';
 
 let renewAt = null;
 
@@ -80,7 +124,7 @@ let renewAt = null;
  * joined is on it again when we join again.
  */
 function expiring() {
-  if (frame.state !== 'draw' || !mine?.draw) return false;
+  if (frame.state !== 'draw' || mine.is !== 'listed') return false;
   const closes = Date.parse(frame.closesAt);
   renewAt ??= closes - 15000 - Math.random() * Math.min(120000, (closes - frame.at) / 2); // a frame comes every ten seconds
   if (frame.at < renewAt) return false;
@@ -90,12 +134,16 @@ function expiring() {
 
 const code = /** @type {HTMLInputElement} */ ($('code'));
 
+const unproved = ['proof_required', 'bad_proof', 'proof_expired', 'proof_used'];
+
+let proven = null; // what shows that somebody has taken the trouble, until the server has judged it
+
 /** brought is what a join brings: the place that is kept, which may be another account's, a code, or a proof. */
 async function brought(afresh) {
   const place = keep.place?.place;
   const typed = code.value.trim();
-  const shown = !typed && (afresh || frame?.asks === 'proof' && !place) ? await proof() : {};
-  return { ...(place && { place }), ...(typed && { code: typed }), ...shown };
+  if (!typed && (afresh || frame?.asks === 'proof' && !place)) proven ??= await proof();
+  return { ...(place && { place }), ...(typed && { code: typed }), ...(!typed && proven) };
 }
 
 /** proof has the browser do the work, or waits, and shows how far it is. */
@@ -107,14 +155,13 @@ async function proof() {
   try {
     return await prove(api, base, (kind, part) => {
       box.hidden = false;
-      instead.hidden = kind === 'wait';
+      holding($('news'), () => { instead.hidden = kind === 'wait'; });
       const now = quarters[Math.min(4, Math.floor(part * 4))];
-      const text = kind === 'wait' ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`;
-      if ($('proof-text').textContent !== text) $('proof-text').textContent = text; // it is read out
+      tell('proof-text', kind === 'wait' ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`);
       /** @type {HTMLProgressElement} */ ($('proof-bar')).value = 100 * part;
     }, rather);
   } finally {
-    box.hidden = true;
+    holding($('news'), () => { box.hidden = true; });
   }
 }
 
@@ -123,60 +170,82 @@ function wrong(text) {
   $('code-error').textContent = text;
   if (text) {
     code.setAttribute('aria-invalid', 'true');
-    $('code-field').hidden = false;
+    draw();
     code.focus();
   } else {
     code.removeAttribute('aria-invalid');
   }
 }
 
-const unproved = ['proof_required', 'bad_proof', 'proof_expired', 'proof_used'];
-
-const post = async (afresh) => api.call('POST', base, { body: await brought(afresh) });
-
-/** bring joins, and once more with a new proof when that is what was missing. */
-async function bring() {
+/** bring joins, with another proof when that is what was missing. */
+async function bring(byHand, afresh = false) {
   try {
-    return await post(false);
+    const got = await api.call('POST', base, { body: await brought(afresh), quiet: !byHand });
+    proven = null;
+    return got;
   } catch (p) {
     if (!unproved.includes(p.code)) throw p;
-    return post(true);
+    proven = null;
+    if (afresh || !byHand) throw p;
+    return bring(byHand, true);
   }
 }
 
 /** brings is bring of who may have typed a code: what is wrong with it is said at its field. */
-async function brings() {
+async function brings(byHand) {
   wrong('');
   try {
-    return await bring();
+    return await bring(byHand);
   } catch (p) {
     if (!['code_required', 'bad_code', 'code_used'].includes(p.code)) throw p;
-    wrong(sentence(p));
+    if (mine.is === 'back') mine = OUT;
+    if (byHand) wrong(sentence(p));
     return null;
   }
 }
 
-const join = once(async () => {
-  let got = await brings();
-  if (!got) return;
-  if (keep.is(got.ticket)) { // another account's place was shown
-    shown = Infinity;
-    if (keep.place) got = await bring();
+/** join gets a place, or the one that is kept. Who has none joins by hand alone. */
+const join = once(async (byHand) => {
+  if (!byHand && (!keep.waits || busy.has(leave))) {
+    if (mine.is === 'back') mine = OUT;
+    return;
   }
-  mine = got;
-  const kept = keep.place;
-  const from = kept && kept.number === got.number ? kept.from : Math.max(1, (got.number ?? 0) - (frame?.serving ?? 0));
-  if (got.place) keep.place = { place: got.place, number: got.number, from };
-  if (got.place && got.draw) keep.give(got.ticket, got.place, got.announcement);
-  draw();
-  if (drawn()) learnRank();
-  if (got.insideUntil || ready()) ask();
+  let got = await brings(byHand);
+  if (!got) return;
+  if (keep.is(got.ticket) && keep.waits) got = await bring(byHand); // another account's place was shown
+  has(got);
 });
+
+/** find asks what this account has, and changes nothing. */
+const find = once(async (byHand) => has(await api.call('GET', `${base}/me`, { quiet: !byHand })));
+
+/** has takes in what the server says this account has. */
+function has(got) {
+  const { ticket, place, number: n, insideUntil: until } = got;
+  steps().forEach((step) => troubles.delete(step));
+  const kept = keep.place;
+  if (place) keep.place = { place, number: n, from: kept && kept.number === n ? kept.from : undefined };
+  if (place && got.draw) keep.give(ticket, place, got.announcement);
+  if (until && mine.is === 'inside') mine = { ...mine, until };
+  else if (until) mine = { is: 'back', ticket };
+  else if (n) stand(got);
+  else mine = { is: 'listed', ticket, leftOut: mine.leftOut };
+  draw();
+  if ((mine.is === 'back' || ready()) && !due.has(ask)) ask();
+  if (drawn()) learnRank();
+}
+
+/** stand is in the line at a number. */
+function stand(got) {
+  const kept = keep.waits;
+  mine = placed(mine, got, frame?.serving ?? 0, kept?.number === got.number ? kept.from : undefined);
+  if (kept) keep.place = { ...kept, number: mine.number, from: mine.from };
+}
 
 /** learnRank looks the place up in the published draw: nobody is asked who we are. */
 const learnRank = once(async () => {
   const me = mine;
-  if (!drawn() || leftOut) return;
+  if (!drawn() || me.leftOut) return;
   const d = await api.get(`${base}/draw`);
   if (!d.key) { // it is a cache's, of before the draw
     later(learnRank, 2000);
@@ -185,150 +254,131 @@ const learnRank = once(async () => {
   const shard = await api.get(`${base}/draw/shards/${shardOf(me.ticket, d.tickets)}?key=${d.key}`);
   if (mine !== me) return;
   const found = shard.tickets.find(([ticket]) => ticket === me.ticket);
-  if (!found) {
-    leftOut = true;
-    join();
+  if (found) {
+    stand({ ticket: me.ticket, number: found[2] });
   } else {
-    mine = { ...me, draw: false, number: found[2] };
-    keep.place = { ...keep.place, number: mine.number, from: Math.max(1, mine.number - frame.serving) };
+    mine = { ...me, leftOut: true };
+    join();
   }
-  draw();
 });
 
 /** ask asks for the pass, again and again while it is our turn. */
 const ask = once(async () => {
-  while (mine && !inside) {
-    const got = await api.call('POST', `${base}/pass`, { body: { place: keep.place?.place ?? '' } });
-    if (got.pass && mine) enter(got);
-    if (got.pass || got.number) return; // not called after all: a frame will say so
+  const waiting = () => mine.is === 'placed' || mine.is === 'back';
+  while (waiting()) {
+    let got;
+    try {
+      got = await api.call('POST', `${base}/pass`, { body: { place: keep.place?.place ?? '' }, quiet: true });
+    } catch (p) {
+      if (waiting()) throw p;
+      return;
+    }
+    if (!waiting()) return;
+    if (got.pass) {
+      keep.enter(got.pass, got.expiresAt, clock.now());
+      mine = { is: 'inside', ticket: mine.ticket, until: got.expiresAt, leftOut: mine.leftOut };
+      return;
+    }
+    if (got.number) { // not called after all: a frame will say so
+      if (mine.is === 'back') stand({ ticket: mine.ticket, number: got.number });
+      return;
+    }
     await new Promise((done) => setTimeout(done, 1000 + 1000 * Math.random()));
   }
 });
 
-function enter({ pass, expiresAt }) {
-  keep.pass = pass;
-  welcome(expiresAt);
-}
-
-function welcome(expiresAt) {
-  inside = true;
-  const go = /** @type {HTMLAnchorElement} */ ($('enter'));
-  go.href = `/events/${encodeURIComponent(event)}`;
-  go.hidden = false;
-  document.title = `It is your turn: ${name}`;
-  news(`It is your turn. You have until ${when(expiresAt, zone)}.`);
-  if (/** @type {HTMLInputElement} */ ($('sound')).checked) beep();
-  draw();
-  go.focus();
-}
+const leave = once(async (byHand) => {
+  await busy.get(join); // or it would be answered after we have left
+  await api.call('DELETE', `${base}/me`, { quiet: !byHand });
+  forget();
+  keep.place = null;
+  mine = OUT;
+});
 
 /** listen lets the page make a sound later: a browser wants to be asked by a hand. */
-function listen() {
+const listen = () => {
   audio ??= new AudioContext();
   audio.resume();
-}
+};
+
+let audio = null;
 
 function beep() {
+  if (!audio || !(/** @type {HTMLInputElement} */ ($('sound')).checked)) return;
   const tone = audio.createOscillator();
   tone.connect(audio.destination);
   tone.start();
   tone.stop(audio.currentTime + 0.4);
 }
 
-/** failed says what went wrong, and tries again what may succeed a moment later. */
-function failed(p, step) {
-  if (!(p instanceof Problem)) throw p;
-  if (p.code === 'no_place') {
-    mine = null;
-    if (keep.place) { // it is lost here, and we have it
-      later(join, 500 + 1000 * Math.random());
-      draw();
-      return;
-    }
-  }
-  draw();
-  if (p.code !== 'token_missing' && !told.has(p.code)) trouble(step, sentence(p));
-  if (p.passing || p.retryAfter > 0) later(step, p.retryAfter || 3000);
-}
+const told = ['token_missing', 'queue_paused', 'queue_over', 'not_drawn']; // by what is shown
 
-const told = new Set(['queue_paused', 'queue_over', 'not_drawn']); // by the frame
-
-const troubles = new Map(); // step -> what is wrong with it
-
-/** trouble says what is wrong with a step, until it is right. */
-function trouble(step, text) {
-  if (text) troubles.set(step, text);
-  else troubles.delete(step);
-  const [last = ''] = [...troubles.values()].reverse();
-  $('trouble').hidden = !last;
-  if ($('trouble').textContent !== last) $('trouble').textContent = last;
-}
-
-let said = '';
-
-function news(text) {
-  if (text !== said) $('news').textContent = said = text;
-}
-
-const states = {
-  draw: () => (mine ? 'You take part in the draw.' : 'Whoever joins now takes part in the draw.'),
-  closed: () => `The line opens ${when(frame.opensAt, zone)}.`,
-  open: () => (mine ? 'Stay here: we tell you when it is your turn.' : 'The line is open.'),
-  paused: () => 'Nobody is let in for the moment. Your place is kept.',
-  over: () => 'Nobody is let in any more.',
-};
-
+/** draw shows what is so now, and once more when time alone changes it. */
 function draw() {
-  if (!frame) return;
-  if (!inside) news(states[frame.state]());
-  const over = frame.state === 'over';
-  const placed = mine?.number > 0 && !inside && !over;
-  $('mine').hidden = !placed;
-  if (placed) place();
-  $('left-out').hidden = !leftOut;
-  $('left').textContent = over ? '' : `${count(frame.seatsLeft, 'seat')} left, ${number(frame.waiting)} waiting`;
-  $('join').hidden = Boolean(mine) || over;
-  $('code-field').hidden = Boolean(mine) || over || !frame.asks && !code.hasAttribute('aria-invalid');
-  $('code-label').textContent = frame.asks === 'proof' ? 'Your code, if you have one' : 'Your code';
-  $('leave').hidden = !mine || inside || over;
-  $('sound-label').hidden = !mine || inside || over;
-  check.offer(frame.draw?.state === 'drawn' ? mine : null);
+  const now = clock.now();
+  if (mine.is === 'inside' && now >= Date.parse(mine.until)) mine = { is: 'out', why: 'spent' };
+  const stranger = [...troubles.values()].some((p) => p.code === 'token_missing');
+  show(frame && view(frame, mine, { now, zone, name, stranger }));
+  const next = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, mine.until].map((time) => Date.parse(time ?? '')).filter((time) => time > now));
+  if (next < Infinity) later(draw, Math.min(60000, next - now));
 }
 
-function place() {
-  shown = Math.min(shown, Math.max(0, mine.number - frame.serving));
-  $('ahead').textContent = number(shown);
-  $('ahead-text').textContent = shown === 1 ? 'is before you' : 'are before you';
-  const from = Math.max(mine.from ?? keep.place?.from ?? 1, 1);
-  /** @type {HTMLProgressElement} */ ($('progress')).value = 100 * (1 - Math.min(1, shown / from));
-  const r = frame.state === 'open' && shown > 0 ? range(shown, frame.eta) : null;
-  $('wait').textContent = !r ? '' : r.to === null ? 'How long it takes nobody knows at the moment.'
-    : r.from === r.to ? `About ${count(r.to, 'minute')}.` : `Between ${number(r.from)} and ${count(r.to, 'minute')}.`;
-  $('slowed').textContent = frame.state === 'open' && shown > 0 ? slower(frame.slowed) : '';
-  if (!inside) document.title = `${number(shown)} before you: ${name}`;
+/** show puts a view on the screen; null while there is no frame. */
+function show(v) {
+  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code) && !(p.code === 'queue_closing' && waits(mine)));
+  tell('trouble', last ? trouble(last, mine) : '');
+  $('trouble').hidden = !last;
+  if (!v) return;
+  const enter = /** @type {HTMLAnchorElement} */ ($('enter'));
+  enter.href = `/events/${encodeURIComponent(event)}`;
+  if (v.enter) tell('enter', v.enter);
+  tell('news', v.news);
+  tell('left', v.left);
+  if (v.place) place(v);
+  holding(v.enter ? enter : $('news'), () => {
+    enter.hidden = !v.enter;
+    $('mine').hidden = !v.place;
+    $('left-out').hidden = !mine.leftOut;
+    $('join').hidden = !v.join;
+    $('sign-in').hidden = !v.signIn;
+    $('code-field').hidden = !v.join || !frame.asks && !code.hasAttribute('aria-invalid');
+    for (const id of ['leave', 'sound-label', 'kept']) $(id).hidden = !v.waits;
+  });
+  tell('code-label', frame.asks === 'proof' ? 'Your code, if you have one' : 'Your code');
+  document.title = v.title;
+  check.offer(frame.draw?.state === 'drawn' && mine.ticket !== undefined ? mine : null);
+  if (v.turn === turned) return;
+  turned = v.turn;
+  if (!turned) return;
+  (v.enter ? enter : $('sign-in')).focus();
+  beep();
 }
 
-const leave = once(async () => {
-  await api.call('DELETE', `${base}/me`);
-  for (const step of [join, ask, learnRank]) cancel(step);
-  keep.place = null;
-  mine = null;
-  shown = Infinity;
-  document.title = name;
-  draw();
-});
+function place({ wait, slowed }) {
+  tell('ahead', number(mine.ahead));
+  tell('ahead-text', mine.ahead === 1 ? 'is before you' : 'are before you');
+  /** @type {HTMLProgressElement} */ ($('progress')).value = 100 * (1 - Math.min(1, mine.ahead / mine.from));
+  tell('wait', wait);
+  tell('slowed', slowed);
+}
 
 const SILENCE = 25000; // ms: a frame is due every ten seconds
+
+let unwatch = () => {};
 
 /** watch follows the line; where streams do not work it is polled. A stream that says nothing is as good as none. */
 function watch() {
   const stream = new EventSource(`${base}/live`);
-  const again = (ms) => {
-    stream.close();
-    look();
-    later(watch, ms);
-  };
   let silence = 0;
+  unwatch = () => {
+    stream.close();
+    clearTimeout(silence);
+  };
+  const again = (ms) => {
+    unwatch();
+    later(watch, ms);
+    look();
+  };
   const heard = () => {
     clearTimeout(silence);
     silence = setTimeout(again, SILENCE * (1 + Math.random() / 2), 0);
@@ -337,22 +387,43 @@ function watch() {
   stream.addEventListener('snapshot', on);
   stream.addEventListener('delta', on);
   stream.addEventListener('error', () => {
-    if (stream.readyState !== EventSource.CLOSED) return;
-    clearTimeout(silence);
-    again((frame?.poll_after_ms ?? 5000) * (0.75 + Math.random() / 2));
+    if (stream.readyState === EventSource.CLOSED) again((frame?.poll_after_ms ?? 5000) * (0.75 + Math.random() / 2));
   });
   heard();
 }
 
 const look = once(async () => hear(await api.get(base)));
 
+/** end is called where there is no waiting room: there is nothing to watch or to wait for. */
+function end() {
+  unwatch();
+  [watch, look].forEach(cancel);
+  forget();
+  frame = { state: 'none' };
+  mine = OUT;
+}
+
+/** about learns what the line is for. */
+const about = once(async () => {
+  const e = await api.get(`/v1/events/${encodeURIComponent(event)}`);
+  ({ name, zone } = e);
+  tell('name', name);
+  tell('where', `${e.venue}, ${when(e.startsAt, zone)}`);
+});
+
+/** back says again what this browser has kept, and whether there was anything. */
+function back(byHand = false) {
+  const step = keep.waits ? join : find;
+  return step(byHand);
+}
+
 /** act shows an invented scene. */
-function act({ frame: f, mine: m = null, until, problem }) {
+function act({ frame: f, mine: m = OUT, problem }) {
   frame = f;
   mine = m;
+  if (problem) troubles.set(act, problem);
   draw();
-  if (until) welcome(until);
-  if (problem) trouble(act, sentence(problem));
+  cancel(draw); // it stands still
 }
 
 async function main() {
@@ -361,25 +432,25 @@ async function main() {
     (await import('./preview.js')).preview(scene, act);
     return;
   }
-  $('join').onclick = join;
-  code.onkeydown = (e) => { if (e.key === 'Enter') join(); };
-  $('leave').onclick = leave;
+  $('join').onclick = () => join(true);
+  code.onkeydown = (e) => { if (e.key === 'Enter') join(true); };
+  $('sign-in').onclick = () => back(true);
+  $('leave').onclick = () => leave(true);
   $('sound').onchange = listen;
   document.addEventListener('visibilitychange', async () => { // a phone that was asleep
     if (document.visibilityState !== 'visible') return;
     await look();
-    if (mine && !inside) join();
+    if (waits(mine)) join();
+    else if (mine.is === 'inside') find();
   });
-  api.get(`/v1/events/${encodeURIComponent(event)}`).then((e) => {
-    ({ name, zone } = e);
-    document.title = name;
-    $('name').textContent = name;
-    $('where').textContent = `${e.venue}, ${when(e.startsAt, zone)}`;
-    draw();
-  }, () => {}); // the line is what matters
+  addEventListener('storage', () => { if (waits(mine) && !keep.waits) find(); }); // another tab has left, or was let in
+  const until = Date.parse(keep.place?.until ?? '');
+  if (keep.waits || until > clock.now()) mine = { is: 'back' };
+  else if (until && keep.own) mine = { is: 'out', why: 'spent' };
+  about();
   watch();
   await look();
-  if (keep.place) join();
+  if (mine.is === 'back') back();
 }
 
 main();
