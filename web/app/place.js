@@ -3,7 +3,7 @@
 // from the time, so that nothing stays that was true once.
 
 import { range, slower } from './line.js';
-import { count, hour, number, sentence, when } from './words.js';
+import { count, hour, number, sameDay, sentence, when } from './words.js';
 
 /**
  * Mine is what an account has in a line.
@@ -98,7 +98,7 @@ function news(frame, mine, { now, zone, stranger, early }) {
     case 'draw':
       if (now >= at(frame.closesAt)) return out ? 'The list of the draw is being closed. Whoever joins now is right behind it.' : 'You are on the list of the draw, which is being closed.';
       return out ? `Whoever joins before ${tell(frame.closesAt)} takes part in the draw.`
-        : `You take part in the draw. The list closes ${tell(frame.closesAt)}, and the line opens ${tell(frame.opensAt)}.`;
+        : `You take part in the draw. The list closes ${tell(frame.closesAt)}, and the line opens ${sameDay(frame.closesAt, frame.opensAt, zone) ? `at ${hour(frame.opensAt, zone)}` : tell(frame.opensAt)}.`;
     case 'closed': {
       const drawing = frame.draw && frame.draw.state !== 'drawn';
       const opens = now < at(frame.opensAt) ? `The line opens ${tell(frame.opensAt)}.` : drawing ? 'The line opens once the draw is held.' : 'The line opens any moment.';

@@ -35,6 +35,17 @@ export function hour(time, zone) {
 }
 
 /**
+ * sameDay says whether two moments are of one day in the venue's own time zone.
+ * @param {string} a RFC 3339
+ * @param {string} b RFC 3339
+ * @param {string} zone IANA
+ */
+export function sameDay(a, b, zone) {
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeZone: zone });
+  return day.format(new Date(a)) === day.format(new Date(b));
+}
+
+/**
  * number writes a whole number in the shopper's own manner.
  * @param {number} n
  */
