@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/labstack/echo/v4"
@@ -173,7 +174,9 @@ func TestWhatIsWrongWithAPlaceIsSaidNoMoreOnceItIsGone(t *testing.T) {
 	p, c := l.joinedBy(t)
 	l.tells(c, 2, "open", 100)
 	p.Until("it is said", `document.getElementById('trouble').innerText.includes('very busy')`)
-	asked, answer := make(chan bool), make(chan bool)
+	asked, answer := make(chan bool, 8), make(chan bool) // more than the page asks
+	let := sync.OnceFunc(func() { close(answer) })
+	defer let() // a server waits for its handlers
 	l.passes(func(c echo.Context) error {
 		asked <- true
 		<-answer
@@ -183,7 +186,7 @@ func TestWhatIsWrongWithAPlaceIsSaidNoMoreOnceItIsGone(t *testing.T) {
 	l.leaves(gone)
 	click(p.Page, "leave")
 	p.Until("she has left", `!document.getElementById('join').hidden && document.getElementById('trouble').hidden`)
-	close(answer)
+	let()
 	l.tells(c, 3, "open", 100, `"waiting":90`, `"waiting":80`)
 	p.Until("the frame is heard", `document.getElementById('left').innerText.includes('80 waiting')`)
 	p.news("The line is open.")
