@@ -223,9 +223,6 @@ func (a *API) postRevoke(c echo.Context) error {
 		return err
 	}
 	ctx, event := c.Request().Context(), c.Param("event")
-	if _, err := a.rooms.Room(ctx, event); err != nil {
-		return problem(err)
-	}
 	var err error
 	switch {
 	case (body.JTI == "") == (body.User == ""):

@@ -65,6 +65,9 @@ func (r *Rooms) keepCodes(ctx context.Context, room *Room) error {
 	ctx, cancel := context.WithTimeout(ctx, lockedFor)
 	defer cancel()
 	_, err = r.o.Store.locked(ctx, room.Event, true, func(ctx context.Context) error {
+		if err := r.make(ctx, room.Event); err != nil { // an earlier room's codes are none of it
+			return err
+		}
 		for {
 			used, err := r.o.Line.used(ctx, room.Event)
 			if err != nil || len(used) == 0 {

@@ -5,7 +5,7 @@
 --
 -- KEYS    room, q, tar, adm, try, seen, pre, new, rev (zset: passes that are over before
 --         their time -> until)
--- ARGV    id, 1 when only who is inside leaves
+-- ARGV    id, 1 when only who is inside leaves, which room
 -- Returns {left, until when they would have been inside, or 0}; {cold}
 
 local room, q, tar, adm, try, seen, pre, new, rev = unpack(KEYS)

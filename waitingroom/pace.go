@@ -22,7 +22,7 @@ func (r *Rooms) pace(ctx context.Context, room *Room, h *hall) error {
 	did := sale{h.meters[Holding].figures(limits.Hold, h.saidAt), h.meters[Paying].figures(limits.Checkout, h.saidAt)}
 	var p paced
 	err := r.warmly(ctx, room.Event, func() (err error) {
-		p, err = r.o.Line.say(ctx, room.Event, r.node, did)
+		p, err = r.o.Line.of(room).say(ctx, room.Event, r.node, did)
 		return err
 	})
 	if err != nil {
@@ -33,7 +33,7 @@ func (r *Rooms) pace(ctx context.Context, room *Room, h *hall) error {
 	if is == p.steering {
 		return nil
 	}
-	mine, err := r.o.Line.steer(ctx, room.Event, p, is)
+	mine, err := r.o.Line.of(room).steer(ctx, room.Event, p, is)
 	if err != nil || !mine {
 		return err
 	}
