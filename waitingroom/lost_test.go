@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"seatcast/waitingroom"
 )
 
 // loses makes a Redis what one is that took over and lacks the last second: so many
@@ -86,4 +88,25 @@ func TestHowFarTheLineIsCalledIsWrittenDownBeforeItIsTold(t *testing.T) {
 	if _, f := b.frame(other); f.Serving < books.told.Load() {
 		t.Errorf("another node tells of %d, and %d were told", f.Serving, books.told.Load())
 	}
+}
+
+func TestWhoWasLetInByAnAnswerThatWasLostIsWrittenDownWhenTheyAskAgain(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(6000, 5, 10))
+	b.joins("ann", "")
+	b.run(b.rooms)
+	b.until("ann is called", func(f frame) bool { return f.Serving == 1 })
+	line, id := waitingroom.NewLine(b.rdb), b.keys.TicketOf(b.event, "ann").ID
+	eventually(t, "Redis lets her in, and nobody hears of it", func() bool {
+		turn, err := line.Claim(t.Context(), b.event, id, waitingroom.Known{})
+		b.must(err)
+		return turn.New
+	})
+	b.enters("ann", "")
+	eventually(t, "she is written down", func() bool {
+		return b.count(`SELECT count(*) FROM room_admissions WHERE user_id = 'ann' AND ended_at IS NULL`) == 1
+	})
+	b.enters("ann", "")
+	b.must(b.rooms.Bought(t.Context(), b.event, "ann"))
+	eventually(t, "that she has bought is, too", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE became = 'bought'`) == 1 })
 }
