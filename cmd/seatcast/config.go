@@ -72,7 +72,7 @@ type Config struct {
 	HubMaxAge      time.Duration `env:"HUB_MAX_AGE" envDefault:"30m" help:"longest life of a session; each ends at random after 80 to 100 % of it and comes back, so that nodes fill evenly"`
 	HubEngine      string        `env:"HUB_ENGINE" envDefault:"auto" help:"auto: sessions cost no goroutine and no buffer where that can be; portable: never so"`
 
-	QueuePerAccount int           `env:"QUEUE_PER_ACCOUNT" envDefault:"5" help:"joins, challenges and claims of a waiting room a second from one account, six times as many at once; -1: no limit"`
+	QueuePerAccount int           `env:"QUEUE_PER_ACCOUNT" envDefault:"5" help:"calls of one's own of a waiting room (join, look, leave, challenge, claim) a second from one account, six times as many at once; -1: no limit"`
 	QueuePerAddress int           `env:"QUEUE_PER_ADDRESS" envDefault:"1000" help:"the same from one address, five times as many at once; -1: no limit, as for a proxy that tells no address of its clients"`
 	QueueSuspect    int           `env:"QUEUE_SUSPECT" envDefault:"3000" help:"an account refused so often within a minute for its own calls is suspected: it waits, and is never let in; -1: only who an operator suspects"`
 	QueueWait       time.Duration `env:"QUEUE_WAIT" envDefault:"30s" help:"how long one waits who would join without a proof of work where one is asked for"`
