@@ -14,7 +14,11 @@ const paceEvery = time.Second
 // pace says what the sale of an open room did here, hears what it did elsewhere, and
 // steers the room by all of it, unless another node has.
 func (r *Rooms) pace(ctx context.Context, room *Room, h *hall) error {
-	if room.State != Open || time.Since(h.saidAt) < paceEvery {
+	if room.State != Open {
+		h.heard(sale{})
+		return nil
+	}
+	if time.Since(h.saidAt) < paceEvery {
 		return nil
 	}
 	h.saidAt = time.Now()
