@@ -48,6 +48,22 @@ func TestNoPlaceIsGivenTwiceByARedisThatLostItsLastSecond(t *testing.T) {
 	stop()
 }
 
+func TestTheNumberOfASuspectIsNobodyElsesAfterARedisLostItsLastSecond(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	for n := 1; n <= 5; n++ {
+		b.joins(fmt.Sprint("fan-", n), "")
+	}
+	b.must(b.rooms.Suspect(t.Context(), b.event, "bot"))
+	b.loses(3, 0)
+	if a := b.joins("bot", ""); a.Status != 201 || a.Number <= 5 {
+		t.Errorf("a suspect who comes after it has %d %s", a.Status, a.Body)
+	}
+	if n := b.rdb.ZCard(t.Context(), "tar:{"+b.event+"}").Val(); n != 1 {
+		t.Errorf("%d are suspected", n)
+	}
+}
+
 // booksFirst is told frames, and looks whether Postgres knows of them.
 type booksFirst struct {
 	*box

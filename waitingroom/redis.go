@@ -278,7 +278,12 @@ func (l *Line) leave(ctx context.Context, event string, id draw.ID, insideOnly i
 func (l *Line) drop(ctx context.Context, event string, id draw.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return away(l.rdb.ZRem(ctx, lineKey(event), id.String()).Err())
+	_, err := l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZRem(ctx, lineKey(event), id.String())
+		p.ZAddXX(ctx, tarKey(event), redis.Z{Member: id.String()}) // who is suspected stays so
+		return nil
+	})
+	return away(err)
 }
 
 // Revoke makes a pass good for nothing, whoever has it.
