@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"seatcast/waitingroom"
 )
 
@@ -77,6 +79,23 @@ func TestWhoJoinsNeedsACodeOfTheEventThatNobodyElseHasUsed(t *testing.T) {
 		t.Errorf("with his place bob is back: %d %s", back.Status, back.Body)
 	}
 	b.brings("ann", "code", first).wants(t, "with her code ann is back", 201, "")
+}
+
+func TestACodeThatWasUsedIsWrittenDownThoughTheRoomTakesNoneAnyMore(t *testing.T) {
+	b := newBox(t)
+	p := plan(0, 1, 10)
+	p.Terms.Codes = true
+	b.put(p)
+	code := b.keys.Code(b.event, 1)
+	b.brings("ann", "code", code).wants(t, "her code", 201, "")
+	p.Terms.Codes = false
+	b.put(p)
+	b.run(b.rooms)
+	eventually(t, "it is written down", func() bool { return b.count(`SELECT count(*) FROM room_codes`) == 1 })
+	b.must(b.rdb.FlushAll(t.Context()).Err())
+	p.Terms.Codes = true
+	b.put(p)
+	b.brings("bob", "code", code).wants(t, "once codes are asked for again, hers", 409, "code_used")
 }
 
 func TestACodeCountsOnceAcrossTheDrawAndAfterIt(t *testing.T) {
@@ -385,6 +404,58 @@ func TestASuspectCannotTellAndIsSuspectedThoughRedisLosesEverything(t *testing.T
 	b.enters("bot", bot.Place)
 	if n := b.count(`SELECT count(*) FROM room_suspects WHERE NOT trusted`); n != 1 {
 		t.Errorf("%d are suspected", n)
+	}
+}
+
+func TestOneSuspectForAnotherIsFoundToo(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.must(b.rooms.Suspect(t.Context(), b.event, "bot"))
+	fan := b.joins("fan", "")
+	id := func(user string) string { return b.keys.TicketOf(b.event, user).ID.String() }
+	tar, q := "tar:{"+b.event+"}", "q:{"+b.event+"}"
+	b.must(b.rdb.ZRem(t.Context(), tar, id("bot")).Err()) // a failover has lost that the bot is suspected, and that the fan is trusted
+	b.must(b.rdb.ZRem(t.Context(), q, id("fan")).Err())
+	b.must(b.rdb.ZAdd(t.Context(), tar, redis.Z{Score: float64(fan.Number), Member: id("fan")}).Err())
+	b.run(b.rooms)
+	eventually(t, "the bot is suspected", func() bool {
+		return slices.Equal(b.rdb.ZRange(t.Context(), tar, 0, -1).Val(), []string{id("bot")})
+	})
+	if n := b.rdb.ZScore(t.Context(), q, id("fan")).Val(); n != float64(fan.Number) {
+		t.Errorf("the fan has place %v", n)
+	}
+}
+
+func TestASuspectWhomAnOperatorSuspectsAgainIsSoSinceThen(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.limited(waitingroom.Limits{PerAccount: 1, PerAddress: -1, Suspect: 20})
+	b.run(b.rooms)
+	hammers := func() {
+		for range 50 {
+			b.send("POST", "bot", b.queue(""), "")
+		}
+	}
+	shown := func() (s waitingroom.Suspect) {
+		t.Helper()
+		suspects, err := b.rooms.Suspects(t.Context(), b.event)
+		b.must(err)
+		if len(suspects) != 1 {
+			t.Fatalf("%+v", suspects)
+		}
+		return suspects[0]
+	}
+	hammers()
+	eventually(t, "the bot is suspected", func() bool { return b.count(`SELECT count(*) FROM room_suspects`) == 1 })
+	first := shown()
+	b.admin("POST", "/suspect", `{"user":"bot"}`).wants(t, "an operator suspects it, too", 204, "")
+	if s := shown(); s.Because != "limits" || !s.At.Equal(first.At) {
+		t.Errorf("who was suspected already is so since %+v, not %+v", s, first)
+	}
+	b.admin("POST", "/trust", `{"user":"bot"}`).wants(t, "trust", 204, "")
+	b.admin("POST", "/suspect", `{"user":"bot"}`).wants(t, "an operator suspects it again", 204, "")
+	if s := shown(); s.Because != "operator" || !s.At.After(first.At) {
+		t.Errorf("suspected again it is so since %+v, and was since %+v", s, first)
 	}
 }
 

@@ -46,15 +46,18 @@ type Suspect struct {
 	ticket draw.ID
 }
 
-// suspect notes that an account is suspected, and says whether it is: one that is
-// trusted only an operator suspects again.
-func (s *Store) suspect(ctx context.Context, event, user string, id draw.ID, because string) (is bool, err error) {
+// suspect notes that an account is suspected, and says whether it is, and is since now:
+// one that is trusted only an operator suspects again, which is another suspicion.
+func (s *Store) suspect(ctx context.Context, event, user string, id draw.ID, because string) (is, begins bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = s.pool.QueryRow(ctx, `INSERT INTO room_suspects (event_id, user_id, ticket, because) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (event_id, user_id) DO UPDATE SET trusted = room_suspects.trusted AND $4 <> 'operator' RETURNING NOT trusted`,
-		event, user, id[:], because).Scan(&is)
-	return is, pg.Said("suspects of "+event, err)
+	err = s.pool.QueryRow(ctx, `INSERT INTO room_suspects AS s (event_id, user_id, ticket, because) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (event_id, user_id) DO UPDATE SET trusted = s.trusted AND $4 <> 'operator',
+			because = CASE WHEN s.trusted AND $4 = 'operator' THEN $4 ELSE s.because END,
+			at = CASE WHEN s.trusted AND $4 = 'operator' THEN now() ELSE s.at END
+		RETURNING NOT trusted, NOT trusted AND at = now()`,
+		event, user, id[:], because).Scan(&is, &begins)
+	return is, begins, pg.Said("suspects of "+event, err)
 }
 
 // trust notes that an account is not suspected.

@@ -62,6 +62,7 @@ type Rooms struct {
 
 	doubts   chan suspicion // to be looked into
 	compared time.Time      // of the goroutine that guards
+	whole    time.Time      // the same, one by one
 
 	mu      sync.RWMutex
 	rooms   map[string]*Room // nil: never read
