@@ -58,10 +58,10 @@ func (r *Rooms) entry(room *Room, id draw.ID, b Brought) (e Entry, err error) {
 		e.Without = ErrCodeRequired
 	case b.Altcha != "":
 		e.Without = ErrProofRequired
-		e.Proof, until, err = r.o.Keys.OpenProof(b.Altcha, room.Event, id, t.Proof, now)
+		e.Proof, until, err = r.o.Keys.OpenProof(b.Altcha, room, id, now)
 	case b.Waited != "":
 		e.Without = ErrProofRequired
-		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room.Event, id, now)
+		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room, id, now)
 	default:
 		e.Without = ErrProofRequired
 	}
@@ -229,16 +229,17 @@ func (r *Rooms) Challenge(ctx context.Context, event, user string) (Challenge, e
 	if err != nil {
 		return Challenge{}, err
 	}
-	return r.o.Keys.Challenge(event, r.o.Keys.TicketOf(event, user).ID, room.Terms.Proof, time.Now())
+	return r.o.Keys.Challenge(room, r.o.Keys.TicketOf(event, user).ID, time.Now())
 }
 
 // Wait returns what stands in for a proof of work once it is good, and how long that
 // takes. Its errors are those of Challenge.
 func (r *Rooms) Wait(ctx context.Context, event, user string) (token string, wait time.Duration, err error) {
-	if _, err := r.proving(ctx, event); err != nil {
+	room, err := r.proving(ctx, event)
+	if err != nil {
 		return "", 0, err
 	}
-	token, err = r.o.Keys.SignWait(event, r.o.Keys.TicketOf(event, user).ID, r.o.Wait, time.Now())
+	token, err = r.o.Keys.SignWait(room, r.o.Keys.TicketOf(event, user).ID, r.o.Wait, time.Now())
 	return token, r.o.Wait, err
 }
 

@@ -152,6 +152,14 @@ func TestOfFiftyAccountsThatRaceForOneCodeOneHasIt(t *testing.T) {
 	}
 }
 
+// room is the room as it is known.
+func (b *box) room() *waitingroom.Room {
+	b.Helper()
+	room, err := b.rooms.Room(b.Context(), b.event)
+	b.must(err)
+	return room
+}
+
 // challenge is work as a client is given it.
 func (b *box) challenge(user string) waitingroom.Challenge {
 	b.Helper()
@@ -189,7 +197,9 @@ func TestAProofOfWorkIsOfOneAccountAndOneEventAndCountsOnce(t *testing.T) {
 	b.put(p)
 	id := b.keys.TicketOf(b.event, "ann").ID
 	made := func(event, user string, most int, ago time.Duration) string {
-		c, err := b.keys.Challenge(event, b.keys.TicketOf(event, user).ID, most, time.Now().Add(-ago))
+		of := *b.room()
+		of.Event, of.Terms.Proof = event, most
+		c, err := b.keys.Challenge(&of, b.keys.TicketOf(event, user).ID, time.Now().Add(-ago))
 		b.must(err)
 		return payload(c, solve(t, c))
 	}
@@ -252,7 +262,9 @@ func TestWhoCannotComputeWaitsInstead(t *testing.T) {
 	p.Terms.Proof = 1000
 	b.put(p)
 	wait := func(event, user string, wait, ago time.Duration) string {
-		token, err := b.keys.SignWait(event, b.keys.TicketOf(event, user).ID, wait, time.Now().Add(-ago))
+		of := *b.room()
+		of.Event = event
+		token, err := b.keys.SignWait(&of, b.keys.TicketOf(event, user).ID, wait, time.Now().Add(-ago))
 		b.must(err)
 		return token
 	}
