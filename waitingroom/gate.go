@@ -19,7 +19,7 @@ func (r *Rooms) guarded(ctx context.Context, event string) error {
 	if err := r.o.Line.coded(ctx, event, used); err != nil {
 		return err
 	}
-	suspects, err := r.o.Store.suspects(ctx, event)
+	suspects, err := r.o.Store.suspects(ctx, event, SuspectQuery{})
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (r *Rooms) suspectAgain(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	suspects, err := r.o.Store.suspects(ctx, event)
+	suspects, err := r.o.Store.suspects(ctx, event, SuspectQuery{})
 	if err != nil {
 		return err
 	}
@@ -174,11 +174,11 @@ func (r *Rooms) Trust(ctx context.Context, event, user string) error {
 }
 
 // Suspects are the accounts that are suspected, the latest first. ErrNoRoom.
-func (r *Rooms) Suspects(ctx context.Context, event string) ([]Suspect, error) {
+func (r *Rooms) Suspects(ctx context.Context, event string, q SuspectQuery) ([]Suspect, error) {
 	if _, err := r.Room(ctx, event); err != nil {
 		return nil, err
 	}
-	return r.o.Store.suspects(ctx, event)
+	return r.o.Store.suspects(ctx, event, q)
 }
 
 // suspicion is an account that went far over the limits.

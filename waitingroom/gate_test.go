@@ -438,6 +438,46 @@ func TestOneSuspectForAnotherIsFoundToo(t *testing.T) {
 	}
 }
 
+func TestSuspectsAreListedAPageAtATimeAndCountedWithoutThat(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	for n := range 7 { // some at the same time
+		_, err := b.pool.Exec(t.Context(), `INSERT INTO room_suspects (event_id, user_id, ticket, because, at) VALUES ($1, $2, $3, 'limits', $4)`,
+			b.event, fmt.Sprint("bot ", n), make([]byte, 16), time.Unix(1_800_000_000-int64(n/3), 0))
+		b.must(err)
+	}
+	var all []string
+	for query, pages := "?limit=2", 1; ; pages++ {
+		a := b.admin("GET", "/suspects"+query, "")
+		var page struct {
+			Suspects []struct{ User string }
+			Next     string
+		}
+		if a.Status != 200 || json.Unmarshal([]byte(a.Body), &page) != nil || len(page.Suspects) > 2 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		for _, s := range page.Suspects {
+			all = append(all, s.User)
+		}
+		if page.Next == "" {
+			if pages != 4 {
+				t.Errorf("seven are on %d pages", pages)
+			}
+			break
+		}
+		query = "?limit=2&before=" + page.Next
+	}
+	if want := []string{"bot 0", "bot 1", "bot 2", "bot 3", "bot 4", "bot 5", "bot 6"}; !slices.Equal(all, want) {
+		t.Errorf("listed are %v", all)
+	}
+	for _, bad := range []string{"limit=0", "limit=5001", "limit=x", "before=x", "before=MSA"} {
+		b.admin("GET", "/suspects?"+bad, "").wants(t, bad, 400, "bad_request")
+	}
+	if a := b.admin("GET", "", ""); !strings.Contains(a.Body, `"suspected":7`) {
+		t.Errorf("%s", a.Body)
+	}
+}
+
 func TestASuspectWhomAnOperatorSuspectsAgainIsSoSinceThen(t *testing.T) {
 	b := newBox(t)
 	b.put(plan(0, 1, 10))
@@ -450,7 +490,7 @@ func TestASuspectWhomAnOperatorSuspectsAgainIsSoSinceThen(t *testing.T) {
 	}
 	shown := func() (s waitingroom.Suspect) {
 		t.Helper()
-		suspects, err := b.rooms.Suspects(t.Context(), b.event)
+		suspects, err := b.rooms.Suspects(t.Context(), b.event, waitingroom.SuspectQuery{})
 		b.must(err)
 		if len(suspects) != 1 {
 			t.Fatalf("%+v", suspects)

@@ -69,11 +69,20 @@ func (s *Store) trust(ctx context.Context, event, user string, id draw.ID) error
 	return pg.Said("suspects of "+event, err)
 }
 
+// SuspectQuery is which of the accounts that are suspected somebody asks for. The zero
+// value is all of them.
+type SuspectQuery struct {
+	Before Suspect // those that are listed behind it; zero: all
+	Limit  int     // no more than so many; 0: all
+}
+
 // suspects returns the accounts that are suspected, the latest first.
-func (s *Store) suspects(ctx context.Context, event string) ([]Suspect, error) {
+func (s *Store) suspects(ctx context.Context, event string, q SuspectQuery) ([]Suspect, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, `SELECT user_id, because, at, ticket FROM room_suspects WHERE event_id = $1 AND NOT trusted ORDER BY at DESC, user_id`, event)
+	rows, err := s.pool.Query(ctx, `SELECT user_id, because, at, ticket FROM room_suspects WHERE event_id = $1 AND NOT trusted
+			AND ($2::timestamptz IS NULL OR at < $2 OR at = $2 AND user_id > $3)
+		ORDER BY at DESC, user_id LIMIT NULLIF($4::bigint, 0)`, event, orNull(q.Before.At), q.Before.User, q.Limit)
 	if err != nil {
 		return nil, pg.Said("suspects of "+event, err)
 	}
@@ -85,6 +94,14 @@ func (s *Store) suspects(ctx context.Context, event string) ([]Suspect, error) {
 		return one, err
 	})
 	return all, pg.Said("suspects of "+event, err)
+}
+
+// suspected counts them in one room.
+func (s *Store) suspected(ctx context.Context, event string) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM room_suspects WHERE event_id = $1 AND NOT trusted`, event).Scan(&n)
+	return n, pg.Said("suspects of "+event, err)
 }
 
 // countSuspects counts them, by event.
