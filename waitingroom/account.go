@@ -58,10 +58,10 @@ func (r *Rooms) entry(room *Room, id draw.ID, b Brought) (e Entry, err error) {
 		e.Without = ErrCodeRequired
 	case b.Altcha != "":
 		e.Without = ErrProofRequired
-		e.Proof, until, err = r.o.Keys.OpenProof(b.Altcha, room.Event, id, t.Proof, now)
+		e.Proof, until, err = r.o.Keys.OpenProof(b.Altcha, room, id, now)
 	case b.Waited != "":
 		e.Without = ErrProofRequired
-		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room.Event, id, now)
+		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room, id, now)
 	default:
 		e.Without = ErrProofRequired
 	}
@@ -100,7 +100,7 @@ func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held,
 	}
 	join := func(e Entry) error {
 		return r.warmly(ctx, event, func() (err error) {
-			h.Joined, err = r.o.Line.Join(ctx, event, h.Ticket, Known{place.Number, room.version, e})
+			h.Joined, err = r.o.Line.of(room).Join(ctx, event, h.Ticket, Known{place.Number, room.version, e})
 			return err
 		})
 	}
@@ -133,7 +133,7 @@ func (r *Rooms) renumber(ctx context.Context, room *Room, given int64, id draw.I
 	}
 	o := room.order()
 	o.Last = max(o.Last, given, room.last)
-	return r.o.Line.Tell(ctx, room.Event, o)
+	return r.o.Line.of(room).Tell(ctx, room.Event, o)
 }
 
 // sign gives a place into its holder's keeping.
@@ -162,7 +162,7 @@ func (r *Rooms) Find(ctx context.Context, event, user string) (*Held, error) {
 	}
 	h := &Held{Room: room, Ticket: r.o.Keys.TicketOf(event, user)}
 	err = r.warmly(ctx, event, func() (err error) {
-		h.Joined, err = r.o.Line.Find(ctx, event, h.Ticket.ID)
+		h.Joined, err = r.o.Line.of(room).Find(ctx, event, h.Ticket.ID)
 		return err
 	})
 	if err != nil {
@@ -171,11 +171,8 @@ func (r *Rooms) Find(ctx context.Context, event, user string) (*Held, error) {
 	return h, r.sign(h)
 }
 
-// Leave ends the place of an account, or its time inside, and its passes.
+// Leave ends the place of an account, or its time inside, and its passes. ErrNoRoom.
 func (r *Rooms) Leave(ctx context.Context, event, user string) error {
-	if _, err := r.Room(ctx, event); err != nil {
-		return err
-	}
 	return r.leave(ctx, event, user, "left")
 }
 
@@ -187,8 +184,12 @@ func (r *Rooms) RevokeUser(ctx context.Context, event, user string) error {
 // leave ends what an account has in a room for good: in Postgres too, so that no place
 // it was given before counts.
 func (r *Rooms) leave(ctx context.Context, event, user, became string) error {
+	room, err := r.Room(ctx, event)
+	if err != nil {
+		return err
+	}
 	id := r.o.Keys.TicketOf(event, user).ID
-	if err := r.end(ctx, event, user, id, became, r.o.Line.Leave); err != nil {
+	if err := r.end(ctx, event, user, id, became, r.o.Line.of(room).Leave); err != nil {
 		return err
 	}
 	if err := r.o.Store.left(ctx, event, id); err != nil {
@@ -207,7 +208,7 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 	id := r.o.Keys.TicketOf(event, user).ID
 	place, _ := r.known(room, id, token)
 	err = r.warmly(ctx, event, func() (err error) {
-		t, err = r.o.Line.Claim(ctx, event, id, Known{Number: place.Number, Version: room.version})
+		t, err = r.o.Line.of(room).Claim(ctx, event, id, Known{Number: place.Number, Version: room.version})
 		return err
 	})
 	r.metrics.claim(event, t, err)
@@ -215,9 +216,8 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 		return t, "", err
 	}
 	p := Pass{ID: passID(id, t.Inside), Event: event, Room: room.id(), User: user, Ticket: id, Until: t.Inside}
-	if t.New {
-		r.booked(ctx, admission{event: event, jti: p.ID, user: user, ticket: id, until: t.Inside})
-	}
+	// Also of who is inside already: the answer that let them in may have been lost.
+	r.booked(ctx, admission{event: event, jti: p.ID, user: user, ticket: id, until: t.Inside})
 	pass, err = r.o.Keys.SignPass(p)
 	return t, pass, err
 }
@@ -229,16 +229,17 @@ func (r *Rooms) Challenge(ctx context.Context, event, user string) (Challenge, e
 	if err != nil {
 		return Challenge{}, err
 	}
-	return r.o.Keys.Challenge(event, r.o.Keys.TicketOf(event, user).ID, room.Terms.Proof, time.Now())
+	return r.o.Keys.Challenge(room, r.o.Keys.TicketOf(event, user).ID, time.Now())
 }
 
 // Wait returns what stands in for a proof of work once it is good, and how long that
 // takes. Its errors are those of Challenge.
 func (r *Rooms) Wait(ctx context.Context, event, user string) (token string, wait time.Duration, err error) {
-	if _, err := r.proving(ctx, event); err != nil {
+	room, err := r.proving(ctx, event)
+	if err != nil {
 		return "", 0, err
 	}
-	token, err = r.o.Keys.SignWait(event, r.o.Keys.TicketOf(event, user).ID, r.o.Wait, time.Now())
+	token, err = r.o.Keys.SignWait(room, r.o.Keys.TicketOf(event, user).ID, r.o.Wait, time.Now())
 	return token, r.o.Wait, err
 }
 

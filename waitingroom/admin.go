@@ -2,10 +2,14 @@ package waitingroom
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
@@ -106,24 +110,72 @@ func (a *API) getRoom(c echo.Context) error {
 		h := a.rooms.hall(room)
 		b.Frame, b.Measured = h.shown(), h.measured()
 	}
-	if suspects, err := a.rooms.Suspects(ctx, room.Event); err == nil {
-		n := len(suspects)
+	if n, err := a.rooms.o.Store.suspected(ctx, room.Event); err == nil {
 		b.Suspected = &n
 	}
 	return c.JSON(http.StatusOK, b)
 }
 
-// getSuspects answers who waits and is not let in.
+// How many suspects are listed at a time.
+const (
+	usualSuspects = 200
+	mostSuspects  = 5000
+)
+
+// getSuspects answers who waits and is not let in, the latest first.
 func (a *API) getSuspects(c echo.Context) error {
 	if _, err := web.Operator(c); err != nil {
 		return err
 	}
-	suspects, err := a.rooms.Suspects(c.Request().Context(), c.Param("event"))
+	q := SuspectQuery{Limit: usualSuspects}
+	var err error
+	if text := c.QueryParam("before"); text != "" {
+		if q.Before, err = parseCursor(text); err != nil {
+			return web.Bad("bad_request", "before is what next was of an earlier page")
+		}
+	}
+	if text := c.QueryParam("limit"); text != "" {
+		if q.Limit, err = strconv.Atoi(text); err != nil || q.Limit < 1 || q.Limit > mostSuspects {
+			return web.Bad("bad_request", fmt.Sprintf("limit is 1 to %d", mostSuspects))
+		}
+	}
+	limit := q.Limit
+	q.Limit++ // whether there are more
+	all, err := a.rooms.Suspects(c.Request().Context(), c.Param("event"), q)
 	if err != nil {
 		return problem(err)
 	}
-	return c.JSON(http.StatusOK, map[string][]Suspect{"suspects": suspects})
+	page := struct {
+		Suspects []Suspect `json:"suspects"`
+		Next     string    `json:"next,omitempty"` // ask for what is before it; absent: that was all
+	}{Suspects: all}
+	if len(all) > limit {
+		page.Suspects, page.Next = all[:limit], all[limit-1].cursor()
+	}
+	return c.JSON(http.StatusOK, page)
 }
+
+// cursor names a place in the list of suspects.
+func (s *Suspect) cursor() string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%d %s", s.At.UnixMicro(), s.User))
+}
+
+// parseCursor is the way back.
+func parseCursor(text string) (s Suspect, err error) {
+	raw, err := base64.RawURLEncoding.DecodeString(text)
+	if err != nil {
+		return s, err
+	}
+	number, user, _ := strings.Cut(string(raw), " ")
+	micros, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || micros < 0 || micros > latestMicros || user == "" || strings.ContainsRune(user, 0) || !utf8.ValidString(user) {
+		return s, errors.New("waitingroom: no cursor of ours")
+	}
+	return Suspect{User: user, At: time.UnixMicro(micros)}, nil
+}
+
+// latestMicros is in the year 5138: Postgres knows later days, a cursor need not.
+const latestMicros = 100_000_000_000 * 1_000_000
 
 // judging says of an account whether it is suspected.
 func (a *API) judging(judge func(*Rooms, context.Context, string, string) error) echo.HandlerFunc {
@@ -223,9 +275,6 @@ func (a *API) postRevoke(c echo.Context) error {
 		return err
 	}
 	ctx, event := c.Request().Context(), c.Param("event")
-	if _, err := a.rooms.Room(ctx, event); err != nil {
-		return problem(err)
-	}
 	var err error
 	switch {
 	case (body.JTI == "") == (body.User == ""):

@@ -11,6 +11,7 @@
 -- at once.
 --
 -- KEYS    room, q, try, seen
+-- ARGV    which room
 -- Returns {how far the line is called}; {cold}
 
 local room, q, try, seen = KEYS[1], KEYS[2], KEYS[3], KEYS[4]

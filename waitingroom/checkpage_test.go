@@ -140,10 +140,12 @@ func TestThePageChecksADrawAndShowsEveryCheat(t *testing.T) {
 	b.until("the draw is held", func(f frame) bool { return f.Draw != nil && f.Draw.State == "drawn" })
 	page.Until("the place is shown, and can be checked", `!document.getElementById('mine').hidden && !document.getElementById('check').hidden`)
 
+	const receipt = `JSON.parse(localStorage[Object.keys(localStorage).find((k) => k.startsWith('seatcast.receipt.'))])`
+	const press = `document.getElementById('check-mine').focus(); document.getElementById('check-mine').click();`
 	checks := func(what, says, lists string) {
 		t.Helper()
-		browsertest.Eval[int](page, `document.getElementById('check-mine').click(); return 0;`)
-		page.Until(what, fmt.Sprintf(`!document.getElementById('check-mine').disabled && document.getElementById('check-says').innerText.includes(%q)
+		browsertest.Eval[int](page, press+`document.getElementById('check-mine').click(); document.getElementById('check-all').click(); return 0;`)
+		page.Until(what, fmt.Sprintf(`document.getElementById('check-mine').ariaDisabled === 'false' && document.activeElement.id === 'check-mine' && document.getElementById('check-says').innerText.includes(%q)
 			&& document.getElementById('checks').innerText.includes(%q)`, says, lists))
 	}
 	checks("nothing is wrong", "9 checks passed, none failed", "The whole list gives you the place")
@@ -151,13 +153,41 @@ func TestThePageChecksADrawAndShowsEveryCheat(t *testing.T) {
 		t.Errorf("what was not checked: %q", open)
 	}
 
+	offers := func(mine string) {
+		browsertest.Eval[int](page, browsertest.Modules+fmt.Sprintf(`
+			const [{ Check }, { Keep }] = await Promise.all([use('check.js'), use('line.js')]);
+			const { ticket } = %s;
+			new Check('/v1/queue/%[2]s', new Keep(%[2]q)).offer(%[3]s);
+			return 0;`, receipt, b.event, mine))
+	}
+	offers(`{ ticket }`)
+	checks("to who is inside, or does not know the place yet, nothing is wrong", "9 checks passed, none failed", "The whole list gives you the place")
+	offers(`{ ticket, number: 60001 }`)
+	checks("nor to who came back behind the list", "8 checks passed, none failed", "It is that of your return")
+	offers(`{ ticket, number: Number(document.getElementById('ahead').innerText) }`)
+	checks("her own place is right", "9 checks passed, none failed", "which is the one you were shown")
+	const room = browsertest.Modules + `
+		const keep = new (await use('line.js')).Keep(decodeURIComponent(location.pathname.split('/')[2]));
+		const [head, body, signature] = keep.place.place.split('.');
+		const another = 'e30.' + btoa(JSON.stringify({ room: 5 })) + '.e30';
+		const key = Object.keys(localStorage).find((k) => k.startsWith('seatcast.receipt.'));
+		window.first ??= [keep.place, localStorage[key]];
+		`
+	browsertest.Eval[int](page, room+`keep.place = { ...keep.place, place: another }; return 0;`)
+	checks("a receipt of an earlier line does not speak of this draw", "7 checks passed, none failed", "is of an earlier line of this event")
+	browsertest.Eval[int](page, room+`keep.place = first[0]; localStorage[key] = JSON.stringify({ ...JSON.parse(first[1]), before: another }); return 0;`)
+	checks("nor does one that came before the receipt", "9 checks passed, none failed", "An earlier line of this event had a draw of its own")
+	browsertest.Eval[int](page, room+`localStorage[key] = JSON.stringify({ ...JSON.parse(first[1]), before: keep.place.place }); return 0;`)
+	checks("two announcements in one line", "Something is wrong with this draw", "the house had announced something else")
+	browsertest.Eval[int](page, room+`localStorage[key] = first[1]; return 0;`)
+
 	rec, l, ranks, err := draw.Read(strings.NewReader(b.send("GET", "", b.queue("/draw/list"), "").Body))
 	b.must(err)
 	var tickets []draw.Ticket
 	for _, ticket := range l.All() {
 		tickets = append(tickets, ticket)
 	}
-	mine := browsertest.Eval[draw.ID](page, `return JSON.parse(localStorage[Object.keys(localStorage).find((k) => k.startsWith('seatcast.receipt.'))]).ticket`)
+	mine := browsertest.Eval[draw.ID](page, `return `+receipt+`.ticket`)
 	_, at, listed := l.Find(mine)
 	if !listed {
 		t.Fatal("the browser's ticket is not on the list")
@@ -210,10 +240,27 @@ func TestThePageChecksADrawAndShowsEveryCheat(t *testing.T) {
 			p.ranks[at], p.ranks[(at+300)%len(ranks)] = ranks[(at+300)%len(ranks)], ranks[at]
 			return p
 		}, "are not in the order of their scores"},
+		{"no rank beside the ticket", func(p published) published {
+			p.ranks = slices.Clone(ranks)
+			p.ranks[at] = 0
+			return p
+		}, "there is no place beside it"},
+		{"a beacon of its own", func(p published) published {
+			terms := p.rec.Announcement.Terms
+			terms.External = draw.External{Kind: draw.Drand, PublicKey: draw.Hex{1, 2, 3}, Genesis: terms.Closes.Unix() + 60, Period: 3, Round: 1}
+			p.rec.Announcement, p.rec.Told = draw.Announce(terms), draw.Hex{7}
+			value := sha256.Sum256(p.rec.Told)
+			p.rec.Key = draw.Key(p.rec.Seed, value[:], p.rec.Root)
+			return p
+		}, "is the word of whoever has the key 010203"},
 	} {
 		forged := c.cheat(truth)
 		lie.Store(&forged)
 		checks(c.what, "Something is wrong with this draw", c.lists)
+	}
+
+	if right := browsertest.Eval[string](page, `return [...document.querySelectorAll('#checks .right')].map((li) => li.innerText).join()`); strings.Contains(right, "beacon") {
+		t.Errorf("of an unknown beacon it says: %s", right)
 	}
 
 	if console := page.Console(); strings.Contains(console, "Content Security Policy") {

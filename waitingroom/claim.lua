@@ -9,7 +9,7 @@
 --
 -- KEYS    room, q, tar, adm, try (zset: who was called and has asked -> number), seen
 --         (zset: the same -> when they asked last)
--- ARGV    id, number of a signed place or 0, version
+-- ARGV    id, number of a signed place or 0, version, which room
 -- Returns {inside, until, 1 when it is since now}
 --         {soon, how many of those who are here come first}
 --         {wait, number, state}: not called yet, or nobody is let in for the moment; before

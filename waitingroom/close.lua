@@ -2,6 +2,7 @@
 -- are on its list. Repeated it changes nothing.
 --
 -- KEYS    room, pre
+-- ARGV    which room
 -- Returns {how many are on the list}; {cold}
 
 local room, pre = KEYS[1], KEYS[2]

@@ -1,12 +1,15 @@
 package waitingroom_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
+	"seatcast/seatmap"
 	"seatcast/waitingroom"
 )
 
@@ -51,6 +54,129 @@ func TestARoomIsRemovedThatNobodyCouldJoinOrThatIsOver(t *testing.T) {
 	b.joins("cid", "")
 	if a := b.joins("bob", ""); a.Number != 2 {
 		t.Errorf("in another room bob has place %d", a.Number)
+	}
+}
+
+// cutOff is the rooms of a process that Redis does not answer.
+func (b *box) cutOff() *waitingroom.Rooms {
+	nowhere := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1})
+	b.Cleanup(func() { _ = nowhere.Close() })
+	return waitingroom.New(waitingroom.Options{Line: waitingroom.NewLine(nowhere), Store: waitingroom.NewStore(b.pool), Keys: b.keys, Seats: b, Log: quiet})
+}
+
+// served makes a room that has let ann in, as others know it, and is over.
+func (b *box) served(others ...*waitingroom.Rooms) {
+	b.Helper()
+	b.put(plan(6000, 5, 10))
+	stop := b.run(b.rooms)
+	b.enters("ann", b.joins("ann", "").Place)
+	b.joins("bob", "")
+	b.until("both are called", func(f frame) bool { return f.Serving == 2 })
+	stop()
+	for _, other := range others {
+		if _, f := b.frame(other); f.State != waitingroom.Open || f.Serving != 2 {
+			b.Fatalf("another node knows %+v", f)
+		}
+	}
+	_, err := b.rooms.Turn(b.Context(), b.event, waitingroom.Over)
+	b.must(err)
+}
+
+// isNew checks that nothing of an earlier room is in one that lets nobody in.
+func (b *box) isNew() {
+	b.Helper()
+	for n, user := range []string{"bob", "ann"} {
+		if a := b.joins(user, ""); a.Number != int64(n+1) {
+			b.Errorf("in another room %s has %s", user, a.Body)
+		}
+	}
+	if _, f := b.frame(b.rooms); f.Inside != 0 || f.Serving != 0 || f.Waiting != 2 {
+		b.Errorf("of another room is told %+v", f)
+	}
+	if n := b.count(`SELECT serving FROM rooms`); n != 0 {
+		b.Errorf("another room has called %d", n)
+	}
+}
+
+func TestARoomStaysWhileRedisIsAway(t *testing.T) {
+	b := newBox(t)
+	b.served()
+	if err := b.cutOff().Drop(t.Context(), b.event); !errors.Is(err, seatmap.ErrUnavailable) {
+		t.Errorf("without Redis: %v", err)
+	}
+	if n := b.count(`SELECT count(*) FROM rooms`); n != 1 {
+		t.Error("it is gone, and Redis still has it")
+	}
+	b.admin("DELETE", "", "").wants(t, "once Redis is back", 204, "")
+	b.put(plan(0, 1, 10))
+	b.isNew()
+}
+
+func TestARoomThatRedisStillHasIsNotTheNextOneOfTheEvent(t *testing.T) {
+	b := newBox(t)
+	b.served()
+	failover := b.remembers()
+	b.admin("DELETE", "", "").wants(t, "it is over", 204, "")
+	failover() // to a Redis that had not heard of it
+	b.put(plan(0, 1, 10))
+	b.isNew()
+}
+
+func TestWhatIsLeftOfARoomIsRemovedByRemovingItAgain(t *testing.T) {
+	b := newBox(t)
+	b.served()
+	failover := b.remembers()
+	b.admin("DELETE", "", "").wants(t, "it is over", 204, "")
+	failover()
+	b.admin("DELETE", "", "").wants(t, "Redis still has it", 204, "")
+	if keys := b.rdb.Keys(t.Context(), "*{"+b.event+"}*").Val(); len(keys) > 0 {
+		t.Errorf("Redis still has %v", keys)
+	}
+	b.admin("DELETE", "", "").wants(t, "nobody has it", 404, "no_queue")
+}
+
+func TestANodeThatStillKnowsARoomThatIsGoneSaysNothingOfItInTheNext(t *testing.T) {
+	b := newBox(t)
+	other, reg := b.node(), prometheus.NewRegistry()
+	reg.MustRegister(other)
+	b.served(other)
+	b.admin("DELETE", "", "").wants(t, "it is over", 204, "")
+	b.put(plan(0, 1, 10))
+	b.admin("POST", "/open", "").wants(t, "another room opens", 200, "")
+	stuck, err := b.pool.Begin(t.Context()) // which rooms there are takes long to be read
+	b.must(err)
+	defer func() { _ = stuck.Rollback(t.Context()) }() // over already, unless the test has failed
+	_, err = stuck.Exec(t.Context(), `LOCK TABLE events`)
+	b.must(err)
+	looks := func() float64 { return told(t, reg)["waitingroom_script_seconds look"] }
+	before := looks()
+	b.run(other)
+	eventually(t, "it has looked at what it knows", func() bool { return looks() > before+3 })
+	if _, err := other.Join(t.Context(), b.event, "eve", waitingroom.Brought{}); !errors.Is(err, seatmap.ErrUnavailable) {
+		t.Errorf("who joins there is told %v", err)
+	}
+	b.isNew()
+	b.must(stuck.Rollback(t.Context()))
+	eventually(t, "it knows the room there is", func() bool {
+		h, err := other.Join(t.Context(), b.event, "eve", waitingroom.Brought{})
+		return err == nil && h.Number == 3
+	})
+}
+
+func TestTheListOfADrawHasNobodyOfAnEarlierRoom(t *testing.T) {
+	b := newBox(t)
+	b.drawing()
+	_, err := b.pool.Exec(t.Context(), `DELETE FROM rooms`) // and Redis still has who joined, and that nobody has written it down
+	b.must(err)
+	p := plan(0, 1, 10)
+	p.Closes = time.Now().Add(time.Hour)
+	p.Opens = p.Closes
+	b.put(p)
+	b.joins("dan", "")
+	b.run(b.rooms)
+	b.closes(time.Hour)
+	if f := b.until("it is drawn", func(f frame) bool { return f.Draw != nil && f.Draw.State == "drawn" }); f.Draw.Tickets != 1 {
+		t.Errorf("of one who joined %d are on the list", f.Draw.Tickets)
 	}
 }
 

@@ -40,3 +40,19 @@ func TestWhatAnEarlierRoomOfTheEventHasSignedIsOfNoUse(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatWasProvedToAnEarlierRoomOfTheEventIsOfNoUse(t *testing.T) {
+	b := newBox(t)
+	p := plan(0, 1, 10)
+	p.Terms.Proof = 1000
+	b.put(p)
+	hers := b.challenge("ann")
+	proof := payload(hers, solve(t, hers))
+	waited, err := b.keys.SignWait(b.room(), b.keys.TicketOf(b.event, "bob").ID, 0, time.Now())
+	b.must(err)
+	_, err = b.pool.Exec(t.Context(), `DELETE FROM rooms`)
+	b.must(err)
+	b.put(p)
+	b.brings("ann", "altcha", proof).wants(t, "work that was done for the room before", 403, "bad_proof")
+	b.brings("bob", "waited", waited).wants(t, "a wait for the room before", 403, "bad_proof")
+}

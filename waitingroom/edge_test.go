@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -25,7 +26,7 @@ import (
 	"seatcast/web"
 )
 
-// edge is an nginx as docs/edge has it, in front of a node that says what came
+// edge is an nginx as docs/edge has it installed, in front of a node that says what came
 // through to it.
 type edge struct {
 	testing.TB
@@ -36,7 +37,9 @@ type edge struct {
 	calls atomic.Int64 // that came through
 }
 
-func newEdge(t *testing.T) *edge {
+// newEdge changes what docs/edge/nginx.conf says, in pairs of what there is and
+// what is to be.
+func newEdge(t *testing.T, changed ...[2]string) *edge {
 	t.Helper()
 	e := &edge{TB: t}
 	e.sign(t, "a secret of the tests")
@@ -59,29 +62,58 @@ func newEdge(t *testing.T) *edge {
 		}
 	}))
 	t.Cleanup(node.Close)
-	folder, err := filepath.Abs("../docs/edge")
-	if err != nil {
-		t.Fatal(err)
-	}
-	page, err := os.ReadFile(filepath.Join(folder, "nginx.conf"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	e.url = devtest.Nginx(t, func(listen string) string {
-		conf := string(page)
-		for _, c := range [][2]string{
-			{"listen 80;", "listen " + listen + ";"}, {"/var/log/nginx/seatcast.log", os.DevNull}, {"/etc/nginx/seatcast/edge.js", filepath.Join(folder, "edge.js")},
-			{"/var/cache/nginx/seatcast", "keys"}, {"10.0.0.5:8080", strings.TrimPrefix(node.URL, "http://")}, {"    server 10.0.0.6:8080;\n", ""},
-			{"proxy_cache_valid any 10s", "proxy_cache_valid any 1s"}, {"rate=5r/s", "rate=1000r/s"}, {"burst=10 ", "burst=1000 "},
-		} {
-			if !strings.Contains(conf, c[0]) {
-				t.Fatalf("%s is not in the documented configuration", c[0])
-			}
-			conf = strings.ReplaceAll(conf, c[0], c[1])
-		}
-		return conf
-	}, "http-js").URL()
+	changed = append(changed, [2]string{"10.0.0.5:8080", strings.TrimPrefix(node.URL, "http://")}, [2]string{"    server 10.0.0.6:8080;\n", ""})
+	e.url = devtest.Nginx(t, func(listen string) string { return installed(t, listen, changed) }, "http-js").URL()
 	return e
+}
+
+// installed is what an nginx of Debian's reads inside http{} once docs/edge/README.md
+// has been followed, on a machine of its own below a folder.
+func installed(t *testing.T, listen string, changed [][2]string) string {
+	t.Helper()
+	root := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, above := range []string{filepath.Dir(root), root} {
+		must(os.Chmod(above, 0o755)) // nginx is of another account when root tests
+	}
+	for _, folder := range []string{"etc/nginx/conf.d", "etc/nginx/sites-available", "etc/nginx/sites-enabled", "var/lib/nginx", "var/log/nginx"} { // and no /var/cache/nginx
+		must(os.MkdirAll(filepath.Join(root, folder), 0o755))
+	}
+	for _, folder := range []string{"lib", "log"} {
+		must(os.Chmod(filepath.Join(root, "var", folder, "nginx"), 0o777)) // there is no master of root's
+	}
+	welcome := filepath.Join(root, "etc/nginx/sites-available/default")
+	must(os.WriteFile(welcome, []byte("server { listen "+listen+" default_server; server_name _; location / { return 200 \"Welcome to nginx!\"; } }\n"), 0o644))
+	must(os.Symlink(welcome, filepath.Join(root, "etc/nginx/sites-enabled/default")))
+
+	readme, err := os.ReadFile("../docs/edge/README.md")
+	must(err)
+	_, commands, _ := strings.Cut(string(readme), "```bash\napt-get install ")
+	_, commands, _ = strings.Cut(commands, "\n")
+	commands, _, _ = strings.Cut(commands, "```")
+	follow := exec.CommandContext(t.Context(), "sh", "-ec", strings.ReplaceAll(commands, "/etc/nginx", root+"/etc/nginx"))
+	follow.Dir = "../docs/edge"
+	if out, err := follow.CombinedOutput(); err != nil || commands == "" {
+		t.Fatalf("%s: %v\n%s", commands, err, out)
+	}
+
+	file := filepath.Join(root, "etc/nginx/conf.d/seatcast.conf")
+	text, err := os.ReadFile(file)
+	must(err)
+	conf := string(text)
+	for _, c := range append([][2]string{{"listen 80;", "listen " + listen + ";"}, {" /etc/", " " + root + "/etc/"}, {" /var/", " " + root + "/var/"}}, changed...) {
+		if !strings.Contains(conf, c[0]) {
+			t.Fatalf("%s is not in the documented configuration", c[0])
+		}
+		conf = strings.ReplaceAll(conf, c[0], c[1])
+	}
+	must(os.WriteFile(file, []byte(conf), 0o644))
+	return fmt.Sprintf("    include %[1]s/etc/nginx/conf.d/*.conf;\n    include %[1]s/etc/nginx/sites-enabled/*;", root)
 }
 
 // sign has the node sign with the key of a secret, and accept those of others.
@@ -111,25 +143,32 @@ func edgePass(t testing.TB, k *waitingroom.Keys, event, user string, until time.
 	return token
 }
 
-// sends returns the status of an answer, with the code of a problem or where it leads.
-func (e *edge) sends(method, path, body string, header ...string) string {
+// asks sends a request, to a host that is named in no configuration.
+func (e *edge) asks(method, path, body string, header ...string) (res *http.Response, text []byte) {
 	e.Helper()
 	req, err := http.NewRequestWithContext(e.Context(), method, e.url+path, strings.NewReader(body))
 	if err != nil {
 		e.Fatal(err)
 	}
+	req.Host = "tickets.example"
 	for n := 0; n < len(header); n += 2 {
 		req.Header.Set(header[n], header[n+1])
 	}
-	res, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
+	res, err = (&http.Transport{DisableKeepAlives: true}).RoundTrip(req)
 	if err != nil {
 		e.Fatal(err)
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(res.Body)
-	if err != nil {
+	if text, err = io.ReadAll(res.Body); err != nil {
 		e.Fatal(err)
 	}
+	return res, text
+}
+
+// sends returns the status of an answer, with the code of a problem or where it leads.
+func (e *edge) sends(method, path, body string, header ...string) string {
+	e.Helper()
+	res, text := e.asks(method, path, body, header...)
 	var p struct{ Code string }
 	if strings.HasPrefix(res.Header.Get("Content-Type"), "application/problem+json") {
 		_ = json.Unmarshal(text, &p)
@@ -144,6 +183,13 @@ func (e *edge) sends(method, path, body string, header ...string) string {
 func (e *edge) books(pass, user string) string {
 	e.Helper()
 	return e.sends("POST", "/v1/bookings/theatre", `{"ticketIds":["a"]}`, "Seatcast-Pass", pass, "Authorization", "Bearer "+session(user))
+}
+
+func TestAnNginxAtTheEdgeInstalledAsDocumentedOnDebianAnswersInPlaceOfItsWelcomePage(t *testing.T) {
+	e := newEdge(t)
+	if got := e.sends("GET", "/queue/theatre", ""); got != "200 GET /queue/theatre" {
+		t.Errorf("the page of the line is %s", got)
+	}
 }
 
 const through = `200 POST /v1/bookings/theatre {"ticketIds":["a"]}`
@@ -255,6 +301,10 @@ func TestAnNginxAtTheEdgeGuardsWhatItIsToldTo(t *testing.T) {
 		{"POST", "/v1/bookings/derby", nil, "200 POST /v1/bookings/derby"},                             // has no room
 		{"GET", "/v1/events/theatre/seatmap?since=5", nil, "403 pass_required"},
 		{"GET", "/v1/events/theatre/seatmap?since=5", []string{"Seatcast-Pass", pass, "Authorization", hers}, "200 GET /v1/events/theatre/seatmap?since=5"},
+		{"GET", "/v1/events/theatre/seatmap?ticket=", nil, "403 pass_required"},
+		{"GET", "/v1/events/theatre/seatmap?ticket=AAAB&since=5", nil, "200 GET /v1/events/theatre/seatmap?ticket=AAAB&since=5"}, // a node tells whether it is good
+		{"GET", "/v1/events/theatre/seatmap?ticket=AAAB", []string{"Seatcast-Pass", late, "Authorization", hers}, "200 GET /v1/events/theatre/seatmap?ticket=AAAB"},
+		{"POST", "/v1/events/theatre/live-ticket?ticket=AAAB", nil, "403 pass_required"},
 		{"POST", "/v1/events/theatre/live-ticket", []string{"Seatcast-Pass", pass}, "403 pass_invalid"}, // whose is it?
 		{"GET", "/v1/events/derby/seatmap", nil, "200 GET /v1/events/derby/seatmap"},
 		{"POST", "/v1/bookings/the%61tre", nil, "403 pass_required"},
@@ -274,8 +324,25 @@ func TestAnNginxAtTheEdgeGuardsWhatItIsToldTo(t *testing.T) {
 	}
 }
 
-func TestAnNginxAtTheEdgeAsksForKeysAlmostNever(t *testing.T) {
+func TestAnNginxAtTheEdgeSaysAsAProblemThatAPassIsShownTooOften(t *testing.T) {
 	e := newEdge(t)
+	pass := edgePass(t, e.keys.Load(), "theatre", "ann", time.Now().Add(time.Hour))
+	var res *http.Response
+	var text []byte
+	eventually(t, "a pass that is shown again and again is refused", func() bool {
+		res, text = e.asks("POST", "/v1/bookings/theatre", `{"ticketIds":["a"]}`, "Seatcast-Pass", pass, "Authorization", "Bearer "+session("ann"))
+		return res.StatusCode != http.StatusOK
+	})
+	if want := `{"type":"about:blank","title":"Too Many Requests","status":429,"code":"too_many_requests"`; res.StatusCode != 429 || !strings.HasPrefix(string(text), want) {
+		t.Errorf("%s: %s", res.Status, text)
+	}
+	if kind, again := res.Header.Get("Content-Type"), res.Header.Get("Retry-After"); kind != "application/problem+json" || again != "1" {
+		t.Errorf("it is %s, and to be asked again after %q", kind, again)
+	}
+}
+
+func TestAnNginxAtTheEdgeAsksForKeysAlmostNever(t *testing.T) {
+	e := newEdge(t, [2]string{"proxy_cache_valid any 10s", "proxy_cache_valid any 1s"}, [2]string{"rate=5r/s", "rate=1000r/s"}, [2]string{"burst=10 ", "burst=1000 "})
 	old := e.keys.Load()
 	pass := edgePass(t, old, "theatre", "ann", time.Now().Add(time.Hour))
 	for range 50 {

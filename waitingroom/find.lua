@@ -1,7 +1,7 @@
 -- find.lua says what somebody has, and changes nothing.
 --
 -- KEYS    room, q, tar, adm, pre
--- ARGV    id
+-- ARGV    id, which room
 -- Returns {draw, nonce}; {place, number}; {inside, until}; {none}; {cold}
 
 local room, q, tar, adm, pre = unpack(KEYS)

@@ -288,7 +288,7 @@ func (r *Rooms) look(ctx context.Context, room *Room, h *hall) error {
 	for n := range looks {
 		var f Frame
 		err := r.warmly(ctx, room.Event, func() (err error) {
-			f, err = r.o.Line.Look(ctx, room.Event)
+			f, err = r.o.Line.of(room).Look(ctx, room.Event)
 			return err
 		})
 		if err != nil {
@@ -375,7 +375,7 @@ func (r *Rooms) serve(ctx context.Context, room *Room, h *hall, b Broadcaster) e
 	if h.behind {
 		o := room.order()
 		o.Serving, o.Last = h.frame.Serving, h.frame.Last
-		if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Tell(ctx, room.Event, o) }); err != nil {
+		if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.of(room).Tell(ctx, room.Event, o) }); err != nil {
 			return err
 		}
 		if err := r.look(ctx, room, h); err != nil {
@@ -410,7 +410,7 @@ func (r *Rooms) keep(ctx context.Context, room *Room, h *hall, f Frame, anew boo
 	if f.Serving <= room.serving && last <= room.last && f.State != Open && f.State != Paused {
 		return 0
 	}
-	kept, err := r.o.Store.keep(ctx, room.Event, serving, last)
+	kept, err := r.o.Store.keep(ctx, room, serving, last)
 	if h.unkept = err; err != nil {
 		return serving
 	}
@@ -445,7 +445,7 @@ func (r *Rooms) callNext(ctx context.Context, room *Room, h *hall) error {
 		return uncounted
 	}
 	err := r.warmly(ctx, room.Event, func() error {
-		_, err := r.o.Line.Call(ctx, room.Event)
+		_, err := r.o.Line.of(room).Call(ctx, room.Event)
 		return err
 	})
 	return errors.Join(err, uncounted)
@@ -458,7 +458,7 @@ func (r *Rooms) count(ctx context.Context, room *Room, h *hall) (over bool, err 
 		return false, fmt.Errorf("count the seats: %w", err)
 	}
 	h.seatsAt = time.Now()
-	if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.Left(ctx, room.Event, free, held) }); err != nil {
+	if err := r.warmly(ctx, room.Event, func() error { return r.o.Line.of(room).Left(ctx, room.Event, free, held) }); err != nil {
 		return false, err
 	}
 	if free+held > 0 || room.State == Draw || room.State == Closed {

@@ -19,7 +19,7 @@ func (r *Rooms) guarded(ctx context.Context, event string) error {
 	if err := r.o.Line.coded(ctx, event, used); err != nil {
 		return err
 	}
-	suspects, err := r.o.Store.suspects(ctx, event)
+	suspects, err := r.o.Store.suspects(ctx, event, SuspectQuery{})
 	if err != nil {
 		return err
 	}
@@ -50,14 +50,15 @@ func (r *Rooms) guard(ctx context.Context) error {
 	return errors.Join(append(all, r.compare(ctx))...)
 }
 
-// compareEvery is how often what Redis may have lost in a failover is looked for.
-const compareEvery = 3 * time.Second
+// How often what Redis may have lost in a failover is looked for.
+const (
+	compareEvery = 3 * time.Second // by how many they are
+	compareWhole = time.Minute     // one by one
+)
 
-// keepCodes writes down the codes that were used since the last time.
+// keepCodes writes down the codes that were used since the last time, also when the room
+// takes none any more.
 func (r *Rooms) keepCodes(ctx context.Context, room *Room) error {
-	if !room.Terms.Codes && room.Terms.Proof == 0 {
-		return nil // no code is taken
-	}
 	used, err := r.o.Line.used(ctx, room.Event)
 	if err != nil || len(used) == 0 {
 		return err
@@ -65,6 +66,9 @@ func (r *Rooms) keepCodes(ctx context.Context, room *Room) error {
 	ctx, cancel := context.WithTimeout(ctx, lockedFor)
 	defer cancel()
 	_, err = r.o.Store.locked(ctx, room.Event, true, func(ctx context.Context) error {
+		if err := r.make(ctx, room.Event); err != nil { // an earlier room's codes are none of it
+			return err
+		}
 		for {
 			used, err := r.o.Line.used(ctx, room.Event)
 			if err != nil || len(used) == 0 {
@@ -81,25 +85,28 @@ func (r *Rooms) keepCodes(ctx context.Context, room *Room) error {
 	return err
 }
 
-// compare has Redis suspect whom Postgres does, where they are not as many.
+// compare has Redis suspect whom Postgres does: where they are not as many, and once in
+// a while everywhere, as one that was lost and one that is too many are as many.
 func (r *Rooms) compare(ctx context.Context) error {
 	counts, err := r.o.Store.countSuspects(ctx)
 	if err != nil {
 		return err
 	}
+	whole := time.Since(r.whole) >= compareWhole
+	var all []error
 	for _, room := range r.all() {
 		has, err := r.o.Line.suspects(ctx, room.Event)
+		if err == nil && (whole || has != counts[room.Event]) {
+			err = r.suspectAgain(ctx, room.Event)
+		}
 		if err != nil {
-			return err
-		}
-		if has == counts[room.Event] {
-			continue
-		}
-		if err := r.suspectAgain(ctx, room.Event); err != nil {
-			return err
+			all = append(all, fmt.Errorf("%s: %w", room.Event, err))
 		}
 	}
-	return nil
+	if whole && len(all) == 0 {
+		r.whole = time.Now()
+	}
+	return errors.Join(all...)
 }
 
 func (r *Rooms) suspectAgain(ctx context.Context, event string) error {
@@ -107,7 +114,7 @@ func (r *Rooms) suspectAgain(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	suspects, err := r.o.Store.suspects(ctx, event)
+	suspects, err := r.o.Store.suspects(ctx, event, SuspectQuery{})
 	if err != nil {
 		return err
 	}
@@ -136,19 +143,21 @@ const (
 // Suspect has an account wait without ever being let in, and not told so. Who is inside
 // stays. ErrNoRoom.
 func (r *Rooms) Suspect(ctx context.Context, event, user string) error {
-	return r.suspect(ctx, event, user, byOperator)
+	_, err := r.suspect(ctx, event, user, byOperator)
+	return err
 }
 
-func (r *Rooms) suspect(ctx context.Context, event, user, because string) error {
+// suspect says whether an account is suspected since now.
+func (r *Rooms) suspect(ctx context.Context, event, user, because string) (begins bool, err error) {
 	if _, err := r.Room(ctx, event); err != nil {
-		return err
+		return false, err
 	}
 	id := r.o.Keys.TicketOf(event, user).ID
-	is, err := r.o.Store.suspect(ctx, event, user, id, because)
+	is, begins, err := r.o.Store.suspect(ctx, event, user, id, because)
 	if err != nil || !is {
-		return err
+		return false, err
 	}
-	return r.o.Line.suspect(ctx, event, id)
+	return begins, r.o.Line.suspect(ctx, event, id)
 }
 
 // Trust has an account wait as all others do, with the number it has, and not be suspected
@@ -165,11 +174,11 @@ func (r *Rooms) Trust(ctx context.Context, event, user string) error {
 }
 
 // Suspects are the accounts that are suspected, the latest first. ErrNoRoom.
-func (r *Rooms) Suspects(ctx context.Context, event string) ([]Suspect, error) {
+func (r *Rooms) Suspects(ctx context.Context, event string, q SuspectQuery) ([]Suspect, error) {
 	if _, err := r.Room(ctx, event); err != nil {
 		return nil, err
 	}
-	return r.o.Store.suspects(ctx, event)
+	return r.o.Store.suspects(ctx, event, q)
 }
 
 // suspicion is an account that went far over the limits.
@@ -194,11 +203,13 @@ func (r *Rooms) doubt(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case s := <-r.doubts:
-			if err := r.suspect(ctx, s.event, s.user, byLimits); err != nil {
+			begins, err := r.suspect(ctx, s.event, s.user, byLimits)
+			switch {
+			case err != nil:
 				r.o.Log.WarnContext(ctx, "an account far over the limits is not suspected", "event", s.event, "err", err)
-				continue
+			case begins:
+				r.o.Log.InfoContext(ctx, "an account far over the limits is suspected", "event", s.event, "user", s.user)
 			}
-			r.o.Log.InfoContext(ctx, "an account far over the limits is suspected", "event", s.event, "user", s.user)
 		}
 	}
 }

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"seatcast/waitingroom"
 )
 
@@ -79,6 +81,23 @@ func TestWhoJoinsNeedsACodeOfTheEventThatNobodyElseHasUsed(t *testing.T) {
 	b.brings("ann", "code", first).wants(t, "with her code ann is back", 201, "")
 }
 
+func TestACodeThatWasUsedIsWrittenDownThoughTheRoomTakesNoneAnyMore(t *testing.T) {
+	b := newBox(t)
+	p := plan(0, 1, 10)
+	p.Terms.Codes = true
+	b.put(p)
+	code := b.keys.Code(b.event, 1)
+	b.brings("ann", "code", code).wants(t, "her code", 201, "")
+	p.Terms.Codes = false
+	b.put(p)
+	b.run(b.rooms)
+	eventually(t, "it is written down", func() bool { return b.count(`SELECT count(*) FROM room_codes`) == 1 })
+	b.must(b.rdb.FlushAll(t.Context()).Err())
+	p.Terms.Codes = true
+	b.put(p)
+	b.brings("bob", "code", code).wants(t, "once codes are asked for again, hers", 409, "code_used")
+}
+
 func TestACodeCountsOnceAcrossTheDrawAndAfterIt(t *testing.T) {
 	b := newBox(t)
 	p := plan(60_000, 100, 100)
@@ -133,6 +152,14 @@ func TestOfFiftyAccountsThatRaceForOneCodeOneHasIt(t *testing.T) {
 	}
 }
 
+// room is the room as it is known.
+func (b *box) room() *waitingroom.Room {
+	b.Helper()
+	room, err := b.rooms.Room(b.Context(), b.event)
+	b.must(err)
+	return room
+}
+
 // challenge is work as a client is given it.
 func (b *box) challenge(user string) waitingroom.Challenge {
 	b.Helper()
@@ -170,7 +197,9 @@ func TestAProofOfWorkIsOfOneAccountAndOneEventAndCountsOnce(t *testing.T) {
 	b.put(p)
 	id := b.keys.TicketOf(b.event, "ann").ID
 	made := func(event, user string, most int, ago time.Duration) string {
-		c, err := b.keys.Challenge(event, b.keys.TicketOf(event, user).ID, most, time.Now().Add(-ago))
+		of := *b.room()
+		of.Event, of.Terms.Proof = event, most
+		c, err := b.keys.Challenge(&of, b.keys.TicketOf(event, user).ID, time.Now().Add(-ago))
 		b.must(err)
 		return payload(c, solve(t, c))
 	}
@@ -233,7 +262,9 @@ func TestWhoCannotComputeWaitsInstead(t *testing.T) {
 	p.Terms.Proof = 1000
 	b.put(p)
 	wait := func(event, user string, wait, ago time.Duration) string {
-		token, err := b.keys.SignWait(event, b.keys.TicketOf(event, user).ID, wait, time.Now().Add(-ago))
+		of := *b.room()
+		of.Event = event
+		token, err := b.keys.SignWait(&of, b.keys.TicketOf(event, user).ID, wait, time.Now().Add(-ago))
 		b.must(err)
 		return token
 	}
@@ -385,6 +416,98 @@ func TestASuspectCannotTellAndIsSuspectedThoughRedisLosesEverything(t *testing.T
 	b.enters("bot", bot.Place)
 	if n := b.count(`SELECT count(*) FROM room_suspects WHERE NOT trusted`); n != 1 {
 		t.Errorf("%d are suspected", n)
+	}
+}
+
+func TestOneSuspectForAnotherIsFoundToo(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.must(b.rooms.Suspect(t.Context(), b.event, "bot"))
+	fan := b.joins("fan", "")
+	id := func(user string) string { return b.keys.TicketOf(b.event, user).ID.String() }
+	tar, q := "tar:{"+b.event+"}", "q:{"+b.event+"}"
+	b.must(b.rdb.ZRem(t.Context(), tar, id("bot")).Err()) // a failover has lost that the bot is suspected, and that the fan is trusted
+	b.must(b.rdb.ZRem(t.Context(), q, id("fan")).Err())
+	b.must(b.rdb.ZAdd(t.Context(), tar, redis.Z{Score: float64(fan.Number), Member: id("fan")}).Err())
+	b.run(b.rooms)
+	eventually(t, "the bot is suspected", func() bool {
+		return slices.Equal(b.rdb.ZRange(t.Context(), tar, 0, -1).Val(), []string{id("bot")})
+	})
+	if n := b.rdb.ZScore(t.Context(), q, id("fan")).Val(); n != float64(fan.Number) {
+		t.Errorf("the fan has place %v", n)
+	}
+}
+
+func TestSuspectsAreListedAPageAtATimeAndCountedWithoutThat(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	for n := range 7 { // some at the same time
+		_, err := b.pool.Exec(t.Context(), `INSERT INTO room_suspects (event_id, user_id, ticket, because, at) VALUES ($1, $2, $3, 'limits', $4)`,
+			b.event, fmt.Sprint("bot ", n), make([]byte, 16), time.Unix(1_800_000_000-int64(n/3), 0))
+		b.must(err)
+	}
+	var all []string
+	for query, pages := "?limit=2", 1; ; pages++ {
+		a := b.admin("GET", "/suspects"+query, "")
+		var page struct {
+			Suspects []struct{ User string }
+			Next     string
+		}
+		if a.Status != 200 || json.Unmarshal([]byte(a.Body), &page) != nil || len(page.Suspects) > 2 {
+			t.Fatalf("%d %s", a.Status, a.Body)
+		}
+		for _, s := range page.Suspects {
+			all = append(all, s.User)
+		}
+		if page.Next == "" {
+			if pages != 4 {
+				t.Errorf("seven are on %d pages", pages)
+			}
+			break
+		}
+		query = "?limit=2&before=" + page.Next
+	}
+	if want := []string{"bot 0", "bot 1", "bot 2", "bot 3", "bot 4", "bot 5", "bot 6"}; !slices.Equal(all, want) {
+		t.Errorf("listed are %v", all)
+	}
+	for _, bad := range []string{"limit=0", "limit=5001", "limit=x", "before=x", "before=MSA"} {
+		b.admin("GET", "/suspects?"+bad, "").wants(t, bad, 400, "bad_request")
+	}
+	if a := b.admin("GET", "", ""); !strings.Contains(a.Body, `"suspected":7`) {
+		t.Errorf("%s", a.Body)
+	}
+}
+
+func TestASuspectWhomAnOperatorSuspectsAgainIsSoSinceThen(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.limited(waitingroom.Limits{PerAccount: 1, PerAddress: -1, Suspect: 20})
+	b.run(b.rooms)
+	hammers := func() {
+		for range 50 {
+			b.send("POST", "bot", b.queue(""), "")
+		}
+	}
+	shown := func() (s waitingroom.Suspect) {
+		t.Helper()
+		suspects, err := b.rooms.Suspects(t.Context(), b.event, waitingroom.SuspectQuery{})
+		b.must(err)
+		if len(suspects) != 1 {
+			t.Fatalf("%+v", suspects)
+		}
+		return suspects[0]
+	}
+	hammers()
+	eventually(t, "the bot is suspected", func() bool { return b.count(`SELECT count(*) FROM room_suspects`) == 1 })
+	first := shown()
+	b.admin("POST", "/suspect", `{"user":"bot"}`).wants(t, "an operator suspects it, too", 204, "")
+	if s := shown(); s.Because != "limits" || !s.At.Equal(first.At) {
+		t.Errorf("who was suspected already is so since %+v, not %+v", s, first)
+	}
+	b.admin("POST", "/trust", `{"user":"bot"}`).wants(t, "trust", 204, "")
+	b.admin("POST", "/suspect", `{"user":"bot"}`).wants(t, "an operator suspects it again", 204, "")
+	if s := shown(); s.Because != "operator" || !s.At.After(first.At) {
+		t.Errorf("suspected again it is so since %+v, and was since %+v", s, first)
 	}
 }
 

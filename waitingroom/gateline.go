@@ -79,7 +79,7 @@ func (l *Line) each(ctx context.Context, script script, keys []string, ids []dra
 		for n, id := range part {
 			args[n] = id.String()
 		}
-		if _, err := l.run(ctx, script, keys, args...); err != nil {
+		if _, err := l.runs(ctx, script, keys, args...); err != nil {
 			return err
 		}
 	}

@@ -46,15 +46,18 @@ type Suspect struct {
 	ticket draw.ID
 }
 
-// suspect notes that an account is suspected, and says whether it is: one that is
-// trusted only an operator suspects again.
-func (s *Store) suspect(ctx context.Context, event, user string, id draw.ID, because string) (is bool, err error) {
+// suspect notes that an account is suspected, and says whether it is, and is since now:
+// one that is trusted only an operator suspects again, which is another suspicion.
+func (s *Store) suspect(ctx context.Context, event, user string, id draw.ID, because string) (is, begins bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	err = s.pool.QueryRow(ctx, `INSERT INTO room_suspects (event_id, user_id, ticket, because) VALUES ($1, $2, $3, $4)
-		ON CONFLICT (event_id, user_id) DO UPDATE SET trusted = room_suspects.trusted AND $4 <> 'operator' RETURNING NOT trusted`,
-		event, user, id[:], because).Scan(&is)
-	return is, pg.Said("suspects of "+event, err)
+	err = s.pool.QueryRow(ctx, `INSERT INTO room_suspects AS s (event_id, user_id, ticket, because) VALUES ($1, $2, $3, $4)
+		ON CONFLICT (event_id, user_id) DO UPDATE SET trusted = s.trusted AND $4 <> 'operator',
+			because = CASE WHEN s.trusted AND $4 = 'operator' THEN $4 ELSE s.because END,
+			at = CASE WHEN s.trusted AND $4 = 'operator' THEN now() ELSE s.at END
+		RETURNING NOT trusted, NOT trusted AND at = now()`,
+		event, user, id[:], because).Scan(&is, &begins)
+	return is, begins, pg.Said("suspects of "+event, err)
 }
 
 // trust notes that an account is not suspected.
@@ -66,11 +69,20 @@ func (s *Store) trust(ctx context.Context, event, user string, id draw.ID) error
 	return pg.Said("suspects of "+event, err)
 }
 
+// SuspectQuery is which of the accounts that are suspected somebody asks for. The zero
+// value is all of them.
+type SuspectQuery struct {
+	Before Suspect // those that are listed behind it; zero: all
+	Limit  int     // no more than so many; 0: all
+}
+
 // suspects returns the accounts that are suspected, the latest first.
-func (s *Store) suspects(ctx context.Context, event string) ([]Suspect, error) {
+func (s *Store) suspects(ctx context.Context, event string, q SuspectQuery) ([]Suspect, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, `SELECT user_id, because, at, ticket FROM room_suspects WHERE event_id = $1 AND NOT trusted ORDER BY at DESC, user_id`, event)
+	rows, err := s.pool.Query(ctx, `SELECT user_id, because, at, ticket FROM room_suspects WHERE event_id = $1 AND NOT trusted
+			AND ($2::timestamptz IS NULL OR at < $2 OR at = $2 AND user_id > $3)
+		ORDER BY at DESC, user_id LIMIT NULLIF($4::bigint, 0)`, event, orNull(q.Before.At), q.Before.User, q.Limit)
 	if err != nil {
 		return nil, pg.Said("suspects of "+event, err)
 	}
@@ -82,6 +94,14 @@ func (s *Store) suspects(ctx context.Context, event string) ([]Suspect, error) {
 		return one, err
 	})
 	return all, pg.Said("suspects of "+event, err)
+}
+
+// suspected counts them in one room.
+func (s *Store) suspected(ctx context.Context, event string) (n int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = s.pool.QueryRow(ctx, `SELECT count(*) FROM room_suspects WHERE event_id = $1 AND NOT trusted`, event).Scan(&n)
+	return n, pg.Said("suspects of "+event, err)
 }
 
 // countSuspects counts them, by event.

@@ -77,9 +77,13 @@ func (a *API) caller(c echo.Context, call string) (user string, err error) {
 	if err != nil || a.limits == nil {
 		return user, err
 	}
-	ok, far := a.limits.allow(call, c.RealIP(), user)
+	room := c.Param("event")
+	if !a.rooms.Has(room) {
+		room = ""
+	}
+	ok, far := a.limits.allow(call, c.RealIP(), user, room)
 	if far {
-		a.rooms.doubted(c.Param("event"), user)
+		a.rooms.doubted(room, user)
 	}
 	if !ok {
 		return "", &web.Problem{Status: http.StatusTooManyRequests, Code: "too_many_requests", RetryAfter: again(2 * time.Second), Common: true,
@@ -151,7 +155,7 @@ func bindAny(c echo.Context, v any) error {
 
 // me answers what the account has.
 func (a *API) me(c echo.Context) error {
-	user, err := web.User(c)
+	user, err := a.caller(c, "me")
 	if err != nil {
 		return err
 	}
@@ -173,7 +177,7 @@ func (a *API) me(c echo.Context) error {
 }
 
 func (a *API) leave(c echo.Context) error {
-	user, err := web.User(c)
+	user, err := a.caller(c, "leave")
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,7 @@
 --         by whom), used (list: those of it that are not in Postgres yet), proof (string:
 --         this one was used)
 -- ARGV    id, nonce, number of a signed place or 0, 1 when something is asked for, a code or
---         0, for how many ms a proof must be remembered or 0, version
+--         0, for how many ms a proof must be remembered or 0, version, which room
 -- Returns {draw, nonce, 1 when it is new}: on the list of the draw, which may be closed
 --         {place, number, 1 when it is new}
 --         {inside, until}

@@ -5,7 +5,7 @@
 --
 -- KEYS    room, q, tar, adm, try, seen, pre, new, rev (zset: passes that are over before
 --         their time -> until)
--- ARGV    id, 1 when only who is inside leaves
+-- ARGV    id, 1 when only who is inside leaves, which room
 -- Returns {left, until when they would have been inside, or 0}; {cold}
 
 local room, q, tar, adm, try, seen, pre, new, rev = unpack(KEYS)
@@ -21,7 +21,7 @@ if ARGV[2] ~= '1' then
   redis.call('ZREM', try, id)
   redis.call('ZREM', seen, id)
   local listed = redis.call('HEXISTS', pre, id) == 1
-  if listed then redis.call('RPUSH', new, '-' .. id) end
+  if listed and not redis.call('ZSCORE', adm, id) then redis.call('RPUSH', new, '-' .. id) end -- who has left already leaves no more
   if till <= now and (listed or r.state ~= 'draw') then redis.call('ZADD', adm, now, id) end
 end
 if till <= now then return {'left', 0} end

@@ -9,12 +9,12 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limits bound how often somebody may join, ask for a challenge and ask to be let in,
-// at one process. A negative number is no limit.
+// Limits bound how often somebody may join, look at what they have, leave, ask for a
+// challenge and ask to be let in, at one process. A negative number is no limit.
 type Limits struct {
 	PerAccount int // calls a second, and six times as many at once
-	PerAddress int // calls a second of one address, or one IPv6 network of 64 bits, and five times as many at once
-	Suspect    int // an account whose calls were refused so often within a minute is suspected; those its address was refused for do not count
+	PerAddress int // calls a second of one address, or one IPv6 network of 64 bits, and five times as many at once; those that are too many of an account do not count
+	Suspect    int // an account whose calls to rooms were refused so often within a minute is suspected; those its address was refused for do not count
 }
 
 const (
@@ -27,7 +27,7 @@ const (
 )
 
 // calls that are limited, as labels of the metric.
-var limitedCalls = []string{"join", "challenge", "claim"}
+var limitedCalls = []string{"join", "me", "leave", "challenge", "claim"}
 
 // limiter counts who calls. Its methods may be called concurrently.
 type limiter struct {
@@ -52,26 +52,29 @@ func newLimiter(l Limits, r prometheus.Registerer) *limiter {
 	return n
 }
 
-// allow counts a call, and says whether it may be carried out. far says that the
-// account has just been refused too often to be a person.
-func (n *limiter) allow(call, address, user string) (ok, far bool) {
+// allow counts a call about a room, empty when there is none, and says whether it may be
+// carried out. far says that the account was refused too often to be a person: of every
+// room it calls about, and again when it was refused as often once more.
+//
+// What is too many of an account costs its address nothing: else one account used up what
+// all others behind that address have.
+func (n *limiter) allow(call, address, user, room string) (ok, far bool) {
 	now := time.Now()
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	account := n.accounts.get(user)
+	if account != nil && account.bucket.TokensAt(now) < 1 {
+		n.refused.WithLabelValues(call, "account").Inc()
+		return false, room != "" && n.suspect > 0 && account.isFar(room, n.suspect, now)
+	}
 	if c := n.address.get(networkOf(address)); c != nil && !c.bucket.AllowN(now, 1) {
 		n.refused.WithLabelValues(call, "address").Inc()
 		return false, false
 	}
-	c := n.accounts.get(user)
-	if c == nil || c.bucket.AllowN(now, 1) {
-		return true, false
+	if account != nil {
+		account.bucket.AllowN(now, 1)
 	}
-	n.refused.WithLabelValues(call, "account").Inc()
-	if now.Sub(c.since) > time.Minute {
-		c.since, c.refused = now, 0
-	}
-	c.refused++
-	return false, n.suspect >= 0 && c.refused == n.suspect
+	return true, false
 }
 
 // callers are those who called lately: when the young are many they are the old ones,
@@ -86,6 +89,20 @@ type caller struct {
 	bucket  *rate.Limiter
 	since   time.Time // refusals are counted
 	refused int
+	told    map[string]int // of a room: how many they were when they were said to be too many
+}
+
+// isFar counts a refusal about a room.
+func (c *caller) isFar(room string, most int, now time.Time) bool {
+	if now.Sub(c.since) > time.Minute {
+		c.since, c.refused, c.told = now, 0, make(map[string]int)
+	}
+	c.refused++
+	if c.refused < c.told[room]+most {
+		return false
+	}
+	c.told[room] = c.refused
+	return true
 }
 
 func newCallers(limit, burst int) callers {

@@ -48,7 +48,7 @@ func TestWhoCallsTooOftenIsToldWhenToComeBackAndLosesNothing(t *testing.T) {
 	b.joins("bob", "") // from the same address
 	families, err := reg.Gather()
 	b.must(err)
-	if all := families[0].GetMetric(); len(all) != 6 {
+	if all := families[0].GetMetric(); len(all) != 10 {
 		t.Errorf("%d kinds of refusals are counted", len(all))
 	}
 	for _, m := range families[0].GetMetric() {
@@ -70,45 +70,116 @@ func TestWhoCallsTooOftenIsToldWhenToComeBackAndLosesNothing(t *testing.T) {
 	}
 }
 
+// from has somebody join from an address, as a proxy of our own tells it.
+func (b *box) from(address, user string) (status int) {
+	b.Helper()
+	r := httptest.NewRequestWithContext(b.Context(), http.MethodPost, b.queue(""), nil)
+	r.RemoteAddr = "10.0.0.1:1234"
+	r.Header.Set(echo.HeaderXForwardedFor, address)
+	r.Header.Set("X-User", user)
+	w := httptest.NewRecorder()
+	b.handler.ServeHTTP(w, r)
+	return w.Code
+}
+
 func TestAnAddressIsLimitedWhateverAccountsCallFromIt(t *testing.T) {
 	b := newBox(t)
 	b.put(plan(0, 1, 10))
-	b.limited(waitingroom.Limits{PerAccount: -1, PerAddress: 1, Suspect: 1})
-	from := func(address string, n int) int {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, b.queue(""), nil)
-		r.RemoteAddr = "10.0.0.1:1234" // a proxy of our own
-		r.Header.Set(echo.HeaderXForwardedFor, address)
-		r.Header.Set("X-User", fmt.Sprint("fan-", address, n))
-		w := httptest.NewRecorder()
-		b.handler.ServeHTTP(w, r)
-		return w.Code
-	}
+	b.limited(waitingroom.Limits{PerAccount: -1, PerAddress: 1, Suspect: -1})
 	refused := 0
 	for n := range 20 {
-		if from("203.0.113.7", n) == http.StatusTooManyRequests {
+		if b.from("203.0.113.7", fmt.Sprint("fan-", n)) == http.StatusTooManyRequests {
 			refused++
 		}
 	}
 	if refused == 0 || refused > 15 {
 		t.Errorf("of 20 accounts of one address %d are refused", refused)
 	}
-	if status := from("203.0.113.8", 0); status != 201 {
+	if status := b.from("203.0.113.8", "fan-20"); status != 201 {
 		t.Errorf("from another address: %d", status)
 	}
 	for n := range 20 {
-		if from(fmt.Sprintf("2001:db8:1:1::%x", n), n) == http.StatusTooManyRequests {
+		if b.from(fmt.Sprintf("2001:db8:1:1::%x", n), fmt.Sprint("fan-6-", n)) == http.StatusTooManyRequests {
 			refused = -1
 		}
 	}
 	if refused != -1 {
 		t.Error("twenty addresses of one IPv6 network are not one")
 	}
-	if status := from("2001:db8:1:2::1", 0); status != 201 {
+	if status := b.from("2001:db8:1:2::1", "fan-6-20"); status != 201 {
 		t.Errorf("from another network: %d", status)
 	}
-	if n := b.count(`SELECT count(*) FROM room_suspects`); n != 0 {
-		t.Errorf("%d accounts are suspected for what their address did", n)
+}
+
+func TestWhatAnAddressIsRefusedCountsForNoAccount(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.limited(waitingroom.Limits{PerAccount: 1, PerAddress: 1, Suspect: 20})
+	b.run(b.rooms)
+	for n := range 5 {
+		b.from("203.0.113.7", fmt.Sprint("fan-", n))
 	}
+	refused := 0
+	for range 100 {
+		if b.from("203.0.113.7", "ann") == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused < 50 {
+		t.Fatalf("of 100 calls %d are refused", refused)
+	}
+	for n := range 100 { // what its first address lets it do, and then its second, is more than an account may
+		b.from(fmt.Sprint("203.0.113.", 8+min(n/5, 1)), "bot")
+	}
+	eventually(t, "who calls too often is suspected", func() bool { return b.count(`SELECT count(*) FROM room_suspects WHERE user_id = 'bot'`) == 1 })
+	if n := b.count(`SELECT count(*) FROM room_suspects`); n != 1 {
+		t.Errorf("%d accounts are suspected: one too many for what its address was refused", n)
+	}
+}
+
+func TestWhatIsTooMuchOfAnAccountCostsItsAddressNothing(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.limited(waitingroom.Limits{PerAccount: 1, PerAddress: 5, Suspect: -1})
+	for range 200 {
+		b.from("203.0.113.7", "bot")
+	}
+	for n := range 10 {
+		if status := b.from("203.0.113.7", fmt.Sprint("fan-", n)); status != 201 {
+			t.Errorf("an account behind the same address joins: %d", status)
+		}
+	}
+}
+
+func TestLeavingAndLookingAreLimitedToo(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.limited(waitingroom.Limits{PerAccount: 1, PerAddress: -1, Suspect: -1})
+	for _, method := range []string{"GET", "DELETE"} {
+		b.joins(method, "")
+		refused := 0
+		for range 30 {
+			if a := b.send(method, method, b.queue("/me"), ""); a.Status == 429 {
+				refused++
+			}
+		}
+		if refused == 0 || refused == 30 {
+			t.Errorf("of 30 calls %s …/me %d are refused", method, refused)
+		}
+	}
+}
+
+func TestWhoCallsWhereThereIsNoRoomInBetweenIsSuspectedAllTheSame(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	b.limited(waitingroom.Limits{PerAccount: 1, PerAddress: -1, Suspect: 20})
+	b.run(b.rooms)
+	paths := []string{b.queue(""), "/v1/queue/elsewhere"}
+	for n := range 100 {
+		b.send("POST", "even", paths[n%2], "")
+		b.send("POST", "odd", paths[1-n%2], "")
+	}
+	eventually(t, "both are suspected", func() bool { return b.count(`SELECT count(*) FROM room_suspects`) == 2 })
 }
 
 func TestWhoGoesFarOverTheLimitsIsSuspectedUnlessTrusted(t *testing.T) {
@@ -131,9 +202,7 @@ func TestWhoGoesFarOverTheLimitsIsSuspectedUnlessTrusted(t *testing.T) {
 	if n := b.count(`SELECT count(*) FROM room_suspects WHERE NOT trusted`); n != 1 {
 		t.Errorf("%d are suspected", n)
 	}
-	if n := b.rdb.ZCard(t.Context(), "tar:{"+b.event+"}").Val(); n != 1 {
-		t.Errorf("Redis suspects %d", n)
-	}
+	eventually(t, "Redis suspects it alone", func() bool { return b.rdb.ZCard(t.Context(), "tar:{"+b.event+"}").Val() == 1 })
 	b.admin("POST", "/trust", `{"user":"bot"}`).wants(t, "trust the bot", 204, "")
 	b.admin("POST", "/suspect", `{"user":"tester"}`).wants(t, "an operator suspects whom one has trusted", 204, "")
 	if n := b.count(`SELECT count(*) FROM room_suspects WHERE NOT trusted AND user_id = 'tester'`); n != 1 {

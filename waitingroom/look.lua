@@ -1,6 +1,7 @@
 -- look.lua reads what everybody who waits is told.
 --
 -- KEYS    room, q, adm, pre
+-- ARGV    which room
 -- Returns {state, now, serving, last, rate, waiting, inside, free, version, since, pace, slowed}:
 --         waiting are those not called yet, or on the list of the draw; since when the room is there; slowed is why the
 --         pace is below the rate, or seats when more are inside than will find one

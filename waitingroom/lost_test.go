@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"seatcast/waitingroom"
 )
 
 // loses makes a Redis what one is that took over and lacks the last second: so many
@@ -44,6 +46,22 @@ func TestNoPlaceIsGivenTwiceByARedisThatLostItsLastSecond(t *testing.T) {
 		return n >= last
 	})
 	stop()
+}
+
+func TestTheNumberOfASuspectIsNobodyElsesAfterARedisLostItsLastSecond(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(0, 1, 10))
+	for n := 1; n <= 5; n++ {
+		b.joins(fmt.Sprint("fan-", n), "")
+	}
+	b.must(b.rooms.Suspect(t.Context(), b.event, "bot"))
+	b.loses(3, 0)
+	if a := b.joins("bot", ""); a.Status != 201 || a.Number <= 5 {
+		t.Errorf("a suspect who comes after it has %d %s", a.Status, a.Body)
+	}
+	if n := b.rdb.ZCard(t.Context(), "tar:{"+b.event+"}").Val(); n != 1 {
+		t.Errorf("%d are suspected", n)
+	}
 }
 
 // booksFirst is told frames, and looks whether Postgres knows of them.
@@ -86,4 +104,25 @@ func TestHowFarTheLineIsCalledIsWrittenDownBeforeItIsTold(t *testing.T) {
 	if _, f := b.frame(other); f.Serving < books.told.Load() {
 		t.Errorf("another node tells of %d, and %d were told", f.Serving, books.told.Load())
 	}
+}
+
+func TestWhoWasLetInByAnAnswerThatWasLostIsWrittenDownWhenTheyAskAgain(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(6000, 5, 10))
+	b.joins("ann", "")
+	b.run(b.rooms)
+	b.until("ann is called", func(f frame) bool { return f.Serving == 1 })
+	line, id := waitingroom.NewLine(b.rdb), b.keys.TicketOf(b.event, "ann").ID
+	eventually(t, "Redis lets her in, and nobody hears of it", func() bool {
+		turn, err := line.Claim(t.Context(), b.event, id, waitingroom.Known{})
+		b.must(err)
+		return turn.New
+	})
+	b.enters("ann", "")
+	eventually(t, "she is written down", func() bool {
+		return b.count(`SELECT count(*) FROM room_admissions WHERE user_id = 'ann' AND ended_at IS NULL`) == 1
+	})
+	b.enters("ann", "")
+	b.must(b.rooms.Bought(t.Context(), b.event, "ann"))
+	eventually(t, "that she has bought is, too", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE became = 'bought'`) == 1 })
 }

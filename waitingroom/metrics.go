@@ -2,6 +2,7 @@ package waitingroom
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -85,11 +86,23 @@ var gauges = []gauge{
 	ofRoom("inside", "People in the sale.", func(_ *Room, h *hall) float64 { return float64(h.now.Inside) }),
 	ofRoom("serving", "The highest number that is called.", func(_ *Room, h *hall) float64 { return float64(h.now.Serving) }),
 	ofRoom("seats_left", "Seats that are free.", func(_ *Room, h *hall) float64 { return float64(h.now.SeatsLeft) }),
-	ofRoom("hold_p99_seconds", "What 99 of a hundred holds took on the slowest node.", func(_ *Room, h *hall) float64 { return float64(h.did.Holds.P99) / 1000 }),
-	ofRoom("checkout_p99_seconds", "What 99 of a hundred payments and confirmations took on the slowest node.", func(_ *Room, h *hall) float64 { return float64(h.did.Checkout.P99) / 1000 }),
 	ofRoom("seen_timestamp_seconds", "When this node has looked at the room last, in Unix time.", func(_ *Room, h *hall) float64 {
 		return float64(h.looked.UnixNano()) / float64(time.Second)
 	}),
+}
+
+// heardGauges are those of what the sale did, which only who calls the next numbers hears.
+var heardGauges = []gauge{
+	ofRoom("hold_p99_seconds", "What 99 of a hundred holds took on the slowest node.", func(_ *Room, h *hall) float64 { return float64(h.did.Holds.P99) / 1000 }),
+	ofRoom("checkout_p99_seconds", "What 99 of a hundred payments and confirmations took on the slowest node.", func(_ *Room, h *hall) float64 { return float64(h.did.Checkout.P99) / 1000 }),
+}
+
+// gauges are those of this process.
+func (r *Rooms) gauges() []gauge {
+	if r.o.Calls {
+		return slices.Concat(gauges, heardGauges)
+	}
+	return gauges
 }
 
 var (
@@ -103,7 +116,7 @@ func (r *Rooms) Describe(to chan<- *prometheus.Desc) {
 	r.metrics.joins.Describe(to)
 	r.metrics.claims.Describe(to)
 	r.o.Line.scripts.Describe(to)
-	for _, g := range gauges {
+	for _, g := range r.gauges() {
 		to <- g.desc
 	}
 	to <- stateDesc
@@ -125,7 +138,7 @@ func (r *Rooms) Collect(to chan<- prometheus.Metric) {
 		h := r.hall(room)
 		h.mu.Lock()
 		if h.text != nil {
-			for _, g := range gauges {
+			for _, g := range r.gauges() {
 				send(g.desc, g.value(room, h), room.Event)
 			}
 			for _, state := range []State{Draw, Closed, Open, Paused, Over} {

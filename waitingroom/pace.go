@@ -14,7 +14,11 @@ const paceEvery = time.Second
 // pace says what the sale of an open room did here, hears what it did elsewhere, and
 // steers the room by all of it, unless another node has.
 func (r *Rooms) pace(ctx context.Context, room *Room, h *hall) error {
-	if room.State != Open || time.Since(h.saidAt) < paceEvery {
+	if room.State != Open {
+		h.heard(sale{})
+		return nil
+	}
+	if time.Since(h.saidAt) < paceEvery {
 		return nil
 	}
 	h.saidAt = time.Now()
@@ -22,7 +26,7 @@ func (r *Rooms) pace(ctx context.Context, room *Room, h *hall) error {
 	did := sale{h.meters[Holding].figures(limits.Hold, h.saidAt), h.meters[Paying].figures(limits.Checkout, h.saidAt)}
 	var p paced
 	err := r.warmly(ctx, room.Event, func() (err error) {
-		p, err = r.o.Line.say(ctx, room.Event, r.node, did)
+		p, err = r.o.Line.of(room).say(ctx, room.Event, r.node, did)
 		return err
 	})
 	if err != nil {
@@ -33,7 +37,7 @@ func (r *Rooms) pace(ctx context.Context, room *Room, h *hall) error {
 	if is == p.steering {
 		return nil
 	}
-	mine, err := r.o.Line.steer(ctx, room.Event, p, is)
+	mine, err := r.o.Line.of(room).steer(ctx, room.Event, p, is)
 	if err != nil || !mine {
 		return err
 	}

@@ -3,7 +3,7 @@
 -- died is soon forgotten.
 --
 -- KEYS    room, did (hash: node -> when, and what it said)
--- ARGV    node, what it says
+-- ARGV    node, what it says, which room
 -- Returns {now, when it was steered, factor, bad, why, cut, rose, calm, what each node
 --         said...}; all but now as text
 --         {cold}

@@ -59,12 +59,14 @@ func (r *Rooms) Admit(ctx context.Context, event, user, token string) (*seatmap.
 // once. Of an event without a waiting room, or an account that is not inside,
 // nothing is to be done.
 func (r *Rooms) Bought(ctx context.Context, event, user string) error {
-	if _, err := r.Room(ctx, event); errors.Is(err, ErrNoRoom) {
+	room, err := r.Room(ctx, event)
+	if errors.Is(err, ErrNoRoom) {
 		return nil
-	} else if err != nil {
+	}
+	if err != nil {
 		return err
 	}
-	if err := r.end(ctx, event, user, r.o.Keys.TicketOf(event, user).ID, "bought", r.o.Line.Finish); err != nil {
+	if err := r.end(ctx, event, user, r.o.Keys.TicketOf(event, user).ID, "bought", r.o.Line.of(room).Finish); err != nil {
 		return err
 	}
 	return r.endPasses(ctx, event, user, "bought")
@@ -99,23 +101,28 @@ func (r *Rooms) end(ctx context.Context, event, user string, id draw.ID, became 
 	return err
 }
 
-// RevokePass ends one pass and the time inside it is for.
+// RevokePass ends one pass and the time inside it is for. ErrNoRoom and ErrForged.
 func (r *Rooms) RevokePass(ctx context.Context, event, jti string) error {
+	room, err := r.Room(ctx, event)
+	if err != nil {
+		return err
+	}
 	id, until, err := parsePassID(jti)
 	if err != nil {
 		return ErrForged
 	}
-	if err := r.o.Line.Revoke(ctx, event, jti, until); err != nil {
+	line := r.o.Line.of(room)
+	if err := line.Revoke(ctx, event, jti, until); err != nil {
 		return err
 	}
 	return r.end(ctx, event, "", id, "revoked", func(ctx context.Context, event string, id draw.ID) (time.Time, error) {
-		now, err := r.o.Line.Find(ctx, event, id)
+		now, err := line.Find(ctx, event, id)
 		if errors.Is(err, ErrNoPlace) || err == nil && !now.Until.Equal(until) {
 			return time.Time{}, nil // that time is over, and another is not meant
 		}
 		if err != nil {
 			return time.Time{}, err
 		}
-		return r.o.Line.Finish(ctx, event, id)
+		return line.Finish(ctx, event, id)
 	})
 }

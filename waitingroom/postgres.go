@@ -232,21 +232,38 @@ func (s *Store) changed(ctx context.Context, event, update string, args ...any) 
 }
 
 // drop removes a room that nobody could join yet, or that is over, with its list and
-// its admissions. ErrNoRoom and ErrState.
-func (s *Store) drop(ctx context.Context, event string) error {
-	_, err := s.changed(ctx, event, `DELETE FROM rooms WHERE event_id = $1 AND (joins_at > now() OR state = 'over') RETURNING `+roomColumns, event)
-	return err
+// its admissions, once clear has removed it elsewhere. ErrNoRoom and ErrState.
+func (s *Store) drop(ctx context.Context, event string, clear func(*Room) error) error {
+	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+		rows, err := tx.Query(ctx, `DELETE FROM rooms WHERE event_id = $1 AND (joins_at > now() OR state = 'over') RETURNING `+roomColumns, event)
+		if err != nil {
+			return err
+		}
+		one, err := pgx.CollectExactlyOneRow(rows, scanRoom)
+		if err != nil {
+			return err
+		}
+		return clear(one)
+	})
+	if errors.Is(err, pgx.ErrNoRows) {
+		if _, err := s.room(ctx, event); err != nil {
+			return err
+		}
+		return ErrState
+	}
+	return pg.Said("remove the room of "+event, err)
 }
 
 // keep notes how far a room has come, and returns how far it has called as it is
-// known now. Neither number falls.
-func (s *Store) keep(ctx context.Context, event string, serving, last int64) (kept int64, err error) {
+// known now. Neither number falls. Of a room that is not there any more nothing is noted.
+func (s *Store) keep(ctx context.Context, room *Room, serving, last int64) (kept int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	err = s.pool.QueryRow(ctx, `WITH k AS (UPDATE rooms SET serving = greatest(serving, $2), last = greatest(last, $3)
-			WHERE event_id = $1 AND (serving < $2 OR last < $3) RETURNING serving)
-		SELECT coalesce(greatest((SELECT serving FROM k), (SELECT serving FROM rooms WHERE event_id = $1)), 0)`, event, serving, last).Scan(&kept)
-	return kept, pg.Said("how far "+event+" has called", err)
+			WHERE event_id = $1 AND created_at = $4 AND (serving < $2 OR last < $3) RETURNING serving)
+		SELECT coalesce(greatest((SELECT serving FROM k), (SELECT serving FROM rooms WHERE event_id = $1 AND created_at = $4)), 0)`,
+		room.Event, serving, last, room.made).Scan(&kept)
+	return kept, pg.Said("how far "+room.Event+" has called", err)
 }
 
 // locked runs work while no other process makes, freezes or draws the room. With

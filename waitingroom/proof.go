@@ -20,7 +20,7 @@ import (
 
 // Challenge is work to be done before somebody joins, as ALTCHA's clients know it: which
 // number from 0 to MaxNumber, written behind the salt, has the challenge as its SHA-256.
-// The salt names the event, the ticket and when it is over.
+// The salt names the event, the room, the ticket and when it is over.
 type Challenge struct {
 	Algorithm string `json:"algorithm"`
 	Challenge string `json:"challenge"`
@@ -45,13 +45,15 @@ const (
 	waitType       = "seatcast-wait+jwt"
 )
 
-// Challenge returns work for one ticket: most is the highest number to be tried.
-func (k *Keys) Challenge(event string, id draw.ID, most int, now time.Time) (Challenge, error) {
+// Challenge returns work for one ticket, as much of it as the room asks for.
+func (k *Keys) Challenge(room *Room, id draw.ID, now time.Time) (Challenge, error) {
+	most := room.Terms.Proof
 	secret, err := rand.Int(rand.Reader, big.NewInt(int64(most)+1))
 	if err != nil {
 		return Challenge{}, err
 	}
-	of := url.Values{"event": {event}, "ticket": {id.String()}, "max": {strconv.Itoa(most)}, "expires": {strconv.FormatInt(now.Add(proofLife).Unix(), 10)}}
+	of := url.Values{"event": {room.Event}, "room": {strconv.FormatInt(room.id(), 10)}, "ticket": {id.String()},
+		"max": {strconv.Itoa(most)}, "expires": {strconv.FormatInt(now.Add(proofLife).Unix(), 10)}}
 	c := Challenge{Algorithm: proofAlgorithm, MaxNumber: most, Salt: rand.Text() + "?" + of.Encode() + saltEnd}
 	c.Challenge = hashed(c.Salt, secret.Int64())
 	c.Signature = k.vouch(c.Challenge)
@@ -73,9 +75,9 @@ func (k *Keys) vouch(challenge string) string {
 	return hex.EncodeToString(m.Sum(nil))
 }
 
-// OpenProof returns the name of a proof of one ticket's for an event and until when it is
-// good: the work was of numbers to at least least. ErrBadProof and ErrProofExpired.
-func (k *Keys) OpenProof(payload, event string, id draw.ID, least int, now time.Time) (name string, until time.Time, err error) {
+// OpenProof returns the name of a proof of one ticket's for a room and until when it is
+// good: the work was at least what the room asks for. ErrBadProof and ErrProofExpired.
+func (k *Keys) OpenProof(payload string, room *Room, id draw.ID, now time.Time) (name string, until time.Time, err error) {
 	if len(payload) > proofLimit {
 		return "", until, ErrBadProof
 	}
@@ -87,11 +89,11 @@ func (k *Keys) OpenProof(payload, event string, id draw.ID, least int, now time.
 	}
 	_, query, _ := strings.Cut(strings.TrimSuffix(s.Salt, saltEnd), "?")
 	of, err := url.ParseQuery(query)
-	if err != nil || of.Get("event") != event || of.Get("ticket") != id.String() {
+	if err != nil || of.Get("event") != room.Event || of.Get("room") != strconv.FormatInt(room.id(), 10) || of.Get("ticket") != id.String() {
 		return "", until, ErrBadProof
 	}
 	most, err := strconv.Atoi(of.Get("max"))
-	if err != nil || most < least {
+	if err != nil || most < room.Terms.Proof {
 		return "", until, ErrBadProof
 	}
 	seconds, err := strconv.ParseInt(of.Get("expires"), 10, 64)
@@ -106,24 +108,25 @@ func (k *Keys) OpenProof(payload, event string, id draw.ID, least int, now time.
 
 // SignWait returns what stands in for a proof of one ticket's once it has been waited
 // for so long.
-func (k *Keys) SignWait(event string, id draw.ID, wait time.Duration, now time.Time) (string, error) {
+func (k *Keys) SignWait(room *Room, id draw.ID, wait time.Duration, now time.Time) (string, error) {
 	good := now.Add(wait)
-	return k.signed(waitType, waitClaims{Event: event, Ticket: id, RegisteredClaims: jwt.RegisteredClaims{
+	return k.signed(waitType, waitClaims{Event: room.Event, Room: room.id(), Ticket: id, RegisteredClaims: jwt.RegisteredClaims{
 		ID: rand.Text(), NotBefore: jwt.NewNumericDate(good), ExpiresAt: jwt.NewNumericDate(good.Add(proofLife))}})
 }
 
 type waitClaims struct {
 	Event  string  `json:"event"`
+	Room   int64   `json:"room"`
 	Ticket draw.ID `json:"ticket"`
 	jwt.RegisteredClaims
 }
 
 // OpenWait is OpenProof of what was waited for. ErrBadProof, ErrProofEarly and
 // ErrProofExpired.
-func (k *Keys) OpenWait(token, event string, id draw.ID, now time.Time) (name string, until time.Time, err error) {
+func (k *Keys) OpenWait(token string, room *Room, id draw.ID, now time.Time) (name string, until time.Time, err error) {
 	var c waitClaims
 	switch err := k.open(token, &c, waitType); {
-	case err != nil, c.Event != event || c.Ticket != id, c.NotBefore == nil || c.ExpiresAt == nil || c.ID == "":
+	case err != nil, c.Event != room.Event || c.Room != room.id() || c.Ticket != id, c.NotBefore == nil || c.ExpiresAt == nil || c.ID == "":
 		return "", until, ErrBadProof
 	case now.Before(c.NotBefore.Time):
 		return "", until, ErrProofEarly

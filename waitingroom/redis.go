@@ -3,6 +3,7 @@ package waitingroom
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -47,6 +48,8 @@ var (
 	paceLua string
 	//go:embed steer.lua
 	steerLua string
+	//go:embed clear.lua
+	clearLua string
 )
 
 var (
@@ -66,6 +69,7 @@ var (
 	trustScript   = named("trust", trustLua)
 	paceScript    = named("pace", paceLua)
 	steerScript   = named("steer", steerLua)
+	clearScript   = named("clear", clearLua)
 )
 
 // script is one with a name.
@@ -114,21 +118,30 @@ func (l *Line) Linger(ctx context.Context, event string) error {
 type Line struct {
 	rdb     redis.UniversalClient
 	scripts *prometheus.HistogramVec
+	room    int64 // the one that is meant, of those an event had; 0: whichever is there
 }
 
 // NewLine returns the lines of all rooms in a Redis.
 func NewLine(rdb redis.UniversalClient) *Line {
-	return &Line{rdb, prometheus.NewHistogramVec(prometheus.HistogramOpts{
+	return &Line{rdb: rdb, scripts: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "waitingroom_script_seconds", Help: "How long a script took from sending it to its answer.",
 		Buckets: prometheus.ExponentialBuckets(50e-6, 2, 14), // 50 µs to 0.4 s
 	}, []string{"script"})}
 }
 
+// of is the line of one room: another room of the event is as good as none.
+func (l *Line) of(room *Room) *Line { return &Line{l.rdb, l.scripts, room.id()} }
+
 // patience is how long Redis may take to answer.
 const patience = 1500 * time.Millisecond
 
-// run runs a script and returns what it did.
+// run runs a script that reads the room, and returns what it did.
 func (l *Line) run(ctx context.Context, script script, keys []string, args ...any) ([]any, error) {
+	return l.runs(ctx, script, keys, append(args, l.room)...)
+}
+
+// runs runs a script, and returns what it did.
+func (l *Line) runs(ctx context.Context, script script, keys []string, args ...any) ([]any, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	begun := time.Now()
@@ -265,7 +278,12 @@ func (l *Line) leave(ctx context.Context, event string, id draw.ID, insideOnly i
 func (l *Line) drop(ctx context.Context, event string, id draw.ID) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return away(l.rdb.ZRem(ctx, lineKey(event), id.String()).Err())
+	_, err := l.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.ZRem(ctx, lineKey(event), id.String())
+		p.ZAddXX(ctx, tarKey(event), redis.Z{Member: id.String()}) // who is suspected stays so
+		return nil
+	})
+	return away(err)
 }
 
 // Revoke makes a pass good for nothing, whoever has it.
@@ -328,10 +346,28 @@ func (l *Line) Tell(ctx context.Context, event string, o Order) error {
 	return err
 }
 
-// clear removes all there is of a room.
-func (l *Line) clear(ctx context.Context, event string) error {
-	return away(l.rdb.Unlink(ctx, roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event), newKey(event),
-		tarKey(event), codeKey(event), usedKey(event), didKey(event), seatmap.RevokedKey(event)).Err())
+// clear removes all there is of a room, unless another room of the event is there by
+// now, and says whether there was anything.
+func (l *Line) clear(ctx context.Context, event string) (some bool, err error) {
+	got, err := l.run(ctx, clearScript, []string{roomKey(event), lineKey(event), admKey(event), tryKey(event), seenKey(event), preKey(event), newKey(event),
+		tarKey(event), codeKey(event), usedKey(event), didKey(event), seatmap.RevokedKey(event)})
+	return err == nil && got[0] == "removed" && number(got[1]) > 0, err
+}
+
+// supersede removes an earlier room of the event that is still there. Whoever calls it
+// has the lock of the room, which is the one that Postgres has.
+func (l *Line) supersede(ctx context.Context, event string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	is, err := l.rdb.HGet(ctx, roomKey(event), "room").Int64()
+	if errors.Is(err, redis.Nil) || err == nil && is == l.room {
+		return nil
+	}
+	if err != nil {
+		return away(err)
+	}
+	_, err = (&Line{l.rdb, l.scripts, is}).clear(ctx, event)
+	return err
 }
 
 // Left tells a room how many seats are free, and how many others are held and may
@@ -372,7 +408,7 @@ func (l *Line) Place(ctx context.Context, event string, ranked []draw.Ranked) er
 		for _, t := range part {
 			batch = append(batch, t.Rank, t.ID.String())
 		}
-		if _, err := l.run(ctx, placeScript, []string{lineKey(event), tarKey(event)}, batch...); err != nil {
+		if _, err := l.runs(ctx, placeScript, []string{lineKey(event), tarKey(event)}, batch...); err != nil {
 			return err
 		}
 	}

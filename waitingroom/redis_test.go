@@ -419,6 +419,21 @@ func TestALateOneIsBehindAllWhoAreDrawn(t *testing.T) {
 	}
 }
 
+func TestWhoLeavesADrawAgainAndAgainIsWrittenDownOnce(t *testing.T) {
+	o := selling(60_000, 1000, 1000)
+	o.State = waitingroom.Draw
+	h := newHall(t, o)
+	h.join(0)
+	for range 5 {
+		h.leave(0)
+	}
+	h.join(0)
+	h.leave(0)
+	if n := h.rdb.LLen(t.Context(), "new:{"+h.event+"}").Val(); n != 4 {
+		t.Errorf("two joins and as many times leaving are %d entries", n)
+	}
+}
+
 // Four nodes that call and a crowd that claims as fast as it can.
 func TestNeverMoreAreLetInThanTheRateWhoeverAsks(t *testing.T) {
 	const (

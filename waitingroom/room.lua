@@ -1,6 +1,9 @@
 -- room.lua stands before every other script of a waiting room: its clock, its
 -- fields and its bucket. It runs nothing by itself.
 --
+-- The last argument of a script that reads the room is which room of the event whoever
+-- asks means, or 0 when any will do.
+--
 -- Times are milliseconds of Redis, the only clock there is.
 
 local function clock()
@@ -8,11 +11,15 @@ local function clock()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
--- read returns the room, or nil when it is cold.
+-- read returns the room, or nil when it is cold: another room of the event may be there,
+-- an earlier one that was removed while Redis was away, or a later one that whoever asks
+-- has not heard of. One that was made by a release that did not say which it is is any.
 local function read(key)
   local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed', 'since', 'given',
-    'factor', 'held')
+    'factor', 'held', 'room')
   if not f[1] then return end
+  local asked, is = ARGV[#ARGV], f[18] or '0'
+  if asked ~= '0' and is ~= '0' and asked ~= is then return end
   local rate, factor = tonumber(f[2]), tonumber(f[16] or 1)
   return {
     state = f[1], rate = rate, burst = tonumber(f[3]), cap = tonumber(f[4]), session = tonumber(f[5]),
@@ -29,9 +36,9 @@ local function read(key)
 end
 
 -- behind says that the room has not been told what whoever asks knows: the version of
--- that is the last argument. It is so in a Redis that has lost its last second.
+-- that is the last argument but one. It is so in a Redis that has lost its last second.
 local function behind(r)
-  return tonumber(ARGV[#ARGV]) > r.version
+  return tonumber(ARGV[#ARGV - 1]) > r.version
 end
 
 -- brim is what the bucket holds: the burst, or as much less as the pace is.

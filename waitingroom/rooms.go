@@ -62,6 +62,7 @@ type Rooms struct {
 
 	doubts   chan suspicion // to be looked into
 	compared time.Time      // of the goroutine that guards
+	whole    time.Time      // the same, one by one
 
 	mu      sync.RWMutex
 	rooms   map[string]*Room // nil: never read
@@ -281,7 +282,7 @@ func (r *Rooms) mend(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.o.Line.Tell(ctx, event, one.order()); !poor(err) {
+	if err := r.o.Line.of(one).Tell(ctx, event, one.order()); !poor(err) {
 		return err
 	}
 	_, err = r.o.Store.locked(ctx, event, false, func(ctx context.Context) error { return r.refill(ctx, event) })
@@ -299,16 +300,17 @@ func (r *Rooms) refill(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	err = r.o.Line.Tell(ctx, event, one.order())
+	line := r.o.Line.of(one)
+	err = line.Tell(ctx, event, one.order())
 	if errors.Is(err, errBehind) {
 		if err = r.relist(ctx, one); err == nil {
-			err = r.o.Line.Tell(ctx, event, one.order())
+			err = line.Tell(ctx, event, one.order())
 		}
 	}
 	if err != nil || one.Drawn.IsZero() {
 		return err
 	}
-	return r.o.Line.Drawn(ctx, event)
+	return line.Drawn(ctx, event)
 }
 
 // relist puts back the list of a draw that is closed, or its ranks.
@@ -317,40 +319,46 @@ func (r *Rooms) relist(ctx context.Context, room *Room) error {
 	if err != nil {
 		return err
 	}
+	line := r.o.Line.of(room)
 	if room.Drawn.IsZero() {
-		if err := r.o.Line.List(ctx, room.Event, l.tickets); err != nil {
+		if err := line.List(ctx, room.Event, l.tickets); err != nil {
 			return err
 		}
-		return r.o.Line.Close(ctx, room.Event)
+		return line.Close(ctx, room.Event)
 	}
 	in, err := r.o.Store.admissions(ctx, room.Event, "")
 	if err != nil {
 		return err
 	}
-	return r.o.Line.Place(ctx, room.Event, l.waiting(in))
+	return line.Place(ctx, room.Event, l.waiting(in))
 }
 
-// make makes a room that is cold as Postgres knows it.
+// make makes a room that is cold as Postgres knows it, in the stead of an earlier one
+// that Redis still has.
 func (r *Rooms) make(ctx context.Context, event string) error {
-	if _, err := r.o.Line.Look(ctx, event); !errors.Is(err, errCold) {
-		return err // somebody else was here
-	}
 	one, err := r.o.Store.room(ctx, event)
 	if err != nil {
+		return err
+	}
+	line := r.o.Line.of(one)
+	if _, err := line.Look(ctx, event); !errors.Is(err, errCold) {
+		return err // somebody else was here
+	}
+	if err := line.supersede(ctx, event); err != nil {
 		return err
 	}
 	in, err := r.o.Store.admissions(ctx, event, "")
 	if err != nil {
 		return err
 	}
-	if err := r.o.Line.admitted(ctx, event, in); err != nil {
+	if err := line.admitted(ctx, event, in); err != nil {
 		return err
 	}
 	left, err := r.o.Store.gone(ctx, event)
 	if err != nil {
 		return err
 	}
-	if err := r.o.Line.gone(ctx, event, left); err != nil {
+	if err := line.gone(ctx, event, left); err != nil {
 		return err
 	}
 	if err := r.guarded(ctx, event); err != nil {
@@ -363,9 +371,9 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 	o := Opening{Order: one.order(), New: one.State == Draw || one.State == Closed}
 	o.Last = max(one.last, int64(len(l.tickets)))
 	if one.Drawn.IsZero() {
-		err = r.o.Line.List(ctx, event, l.tickets)
+		err = line.List(ctx, event, l.tickets)
 	} else {
-		err = r.o.Line.Place(ctx, event, l.waiting(in))
+		err = line.Place(ctx, event, l.waiting(in))
 	}
 	if err != nil {
 		return err
@@ -378,7 +386,7 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 	if o.Free, _, err = r.o.Seats.Left(counting, event); err != nil {
 		o.Free = 0 // it is told when it is known
 	}
-	return r.o.Line.Make(ctx, event, o)
+	return line.Make(ctx, event, o)
 }
 
 // waiting are those of a drawn list who have not left and were not let in.

@@ -2,7 +2,7 @@
 -- the bucket has got by the old pace it keeps, as far as the new one allows.
 --
 -- KEYS    room
--- ARGV    when it was steered as it was read, factor, bad, why, cut, rose, calm
+-- ARGV    when it was steered as it was read, factor, bad, why, cut, rose, calm, which room
 -- Returns {steered}; {other}; {cold}
 
 local room = KEYS[1]

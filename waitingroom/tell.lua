@@ -6,7 +6,7 @@
 -- it is: first both must be.
 --
 -- KEYS    room
--- ARGV    version, serving, last, state, rate, burst, cap, session in ms, 1 when it is drawn
+-- ARGV    version, serving, last, state, rate, burst, cap, session in ms, 1 when it is drawn, which room
 -- Returns {told}; {cold}; {behind}: the list or the draw is missing
 
 local room = KEYS[1]
@@ -20,6 +20,7 @@ if serving > r.serving then redis.call('HSET', room, 'serving', serving) end
 if last > r.last then redis.call('HSET', room, 'last', last) end
 if version <= r.version then return {'told'} end
 if r.state == 'draw' and state ~= 'draw' or drawn and not r.placed then return {'behind'} end
+if ARGV[10] ~= '0' then redis.call('HSET', room, 'room', ARGV[10]) end
 redis.call('HSET', room, 'version', version, 'state', state, 'rate', ARGV[5], 'burst', ARGV[6], 'cap', ARGV[7], 'session', ARGV[8],
   'tokens', string.format('%.3f', math.min(tokens, tonumber(ARGV[6]))), 'at', now)
 return {'told'}

@@ -58,11 +58,21 @@ const lingerEvery = time.Hour
 // takes seconds.
 const lockedFor = 2 * time.Minute
 
-// locked does something to a room unless another process does, and reads it anew.
+// locked does something to a room unless another process does, and reads it anew. ErrState
+// when the event has another room by now.
 func (r *Rooms) locked(ctx context.Context, room *Room, do func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, lockedFor)
 	defer cancel()
-	done, err := r.o.Store.locked(ctx, room.Event, true, do)
+	done, err := r.o.Store.locked(ctx, room.Event, true, func(ctx context.Context) error {
+		is, err := r.o.Store.room(ctx, room.Event)
+		if err != nil {
+			return err
+		}
+		if is.id() != room.id() {
+			return ErrState
+		}
+		return do(ctx)
+	})
 	if err != nil || !done || room.State == Draw && time.Now().Before(room.Closes) {
 		return err
 	}
@@ -87,8 +97,12 @@ func (r *Rooms) drainDue(ctx context.Context, room *Room) error {
 }
 
 // drain writes down who has joined the draw, and who has left it again, since the
-// last time. What is written twice is as if it were written once.
+// last time. What is written twice is as if it were written once. What an earlier room of
+// the event has left behind is none of it.
 func (r *Rooms) drain(ctx context.Context, event string) error {
+	if err := r.make(ctx, event); err != nil {
+		return err
+	}
 	for {
 		entries, err := r.o.Line.entered(ctx, event)
 		if err != nil || len(entries) == 0 {
@@ -107,7 +121,8 @@ func (r *Rooms) drain(ctx context.Context, event string) error {
 // and in Postgres becomes the list for good. What Redis had lost is put back first,
 // so that whoever comes now is behind all of it.
 func (r *Rooms) freeze(ctx context.Context, event string) error {
-	switch room, err := r.o.Store.room(ctx, event); {
+	room, err := r.o.Store.room(ctx, event)
+	switch {
 	case err != nil:
 		return err
 	case room.State != Draw:
@@ -120,13 +135,10 @@ func (r *Rooms) freeze(ctx context.Context, event string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.make(ctx, event); err != nil {
-		return err
-	}
 	if err := r.o.Line.List(ctx, event, l.tickets); err != nil {
 		return err
 	}
-	if err := r.o.Line.Close(ctx, event); err != nil {
+	if err := r.o.Line.of(room).Close(ctx, event); err != nil {
 		return err
 	}
 	if err := r.drain(ctx, event); err != nil {
@@ -201,7 +213,7 @@ func (r *Rooms) told(ctx context.Context, room *Room, err error) (*Room, error) 
 		return nil, err
 	}
 	r.note(room)
-	err = r.warmly(ctx, room.Event, func() error { return r.o.Line.Tell(ctx, room.Event, room.order()) })
+	err = r.warmly(ctx, room.Event, func() error { return r.o.Line.of(room).Tell(ctx, room.Event, room.order()) })
 	if err != nil {
 		r.o.Log.WarnContext(ctx, "a room is told later what it is", "event", room.Event, "err", err)
 	}
@@ -216,22 +228,42 @@ func (r *Rooms) Put(ctx context.Context, event string, p Plan) (*Room, error) {
 }
 
 // Drop removes a room that nobody could join yet, or that is over, with all that is
-// known of it. It returns once no node knows it any more: another room of the event
-// may be made then. ErrNoRoom and ErrState.
+// known of it. It returns once nodes that reach Postgres do not know it any more. While
+// Redis is away the room stays. Where Redis has what a room has left behind that Postgres
+// does not know, that is removed. ErrNoRoom and ErrState.
 func (r *Rooms) Drop(ctx context.Context, event string) error {
-	if err := r.o.Store.drop(ctx, event); err != nil {
+	var line *Line // of the room that is removed
+	_, err := r.o.Store.locked(ctx, event, false, func(ctx context.Context) error {
+		err := r.o.Store.drop(ctx, event, func(one *Room) error {
+			line = r.o.Line.of(one)
+			_, err := r.o.Line.clear(ctx, event)
+			return err
+		})
+		if !errors.Is(err, ErrNoRoom) {
+			return err
+		}
+		if some, uncleared := r.o.Line.clear(ctx, event); some || uncleared != nil {
+			return uncleared
+		}
+		return err
+	})
+	if err != nil {
 		return err
 	}
 	r.forget(event)
+	if line == nil {
+		return nil
+	}
 	known := time.NewTimer(2 * refreshEvery)
 	defer known.Stop()
 	select {
 	case <-known.C:
-	case <-ctx.Done(): // the room is gone, and only its keys stay
+	case <-ctx.Done(): // the room is gone, and only what was written since stays
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	return r.o.Line.clear(ctx, event)
+	_, err = line.clear(ctx, event)
+	return err
 }
 
 // Turn changes what a room does: an open one is Paused, a paused one Open, and any

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/labstack/echo/v4"
 
 	"seatcast/internal/browsertest"
+	"seatcast/web"
 )
 
 // guardedFeed is feed at an event that guards its map, with what the page has
@@ -64,9 +66,9 @@ func TestAFeedAsksOnceToSignInAndShowsTheMapWhenTheShopperHas(t *testing.T) {
 			return c.JSONBlob(http.StatusOK, []byte(`{"n":5,"chart":"c1","map":"","areas":{},"mode":"hot","live":"/","poll_after_ms":500}`))
 		})
 	}))
-	browsertest.Eval[int](p, guardedFeed(`window.session = { asked: 0, known: false, forget() {}, async token() {
+	browsertest.Eval[int](p, guardedFeed(`window.session = { asked: 0, known: false, forget() {}, async token(quiet) {
 		if (this.known) return 'ann';
-		this.asked++;
+		if (!quiet) this.asked++;
 		throw new DOMException('not signed in', 'AbortError');
 	} }`))
 	p.Until("it says that the map is guarded", `mode === 'guarded'`)
@@ -78,4 +80,34 @@ func TestAFeedAsksOnceToSignInAndShowsTheMapWhenTheShopperHas(t *testing.T) {
 	if asked := browsertest.Eval[int](p, `return session.asked`); asked != 1 {
 		t.Errorf("the shopper was asked %d times to sign in", asked)
 	}
+}
+
+func TestAMapThatIsGuardedSinceItsPageWasOpenedIsAskedForAsTheShopper(t *testing.T) {
+	s := newStream()
+	var guarded atomic.Bool
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/events/e/live", func(c echo.Context) error {
+			if guarded.Load() && c.QueryParam("ticket") != "hers" {
+				return &web.Problem{Status: http.StatusUnauthorized, Code: "ticket_missing"}
+			}
+			return s.serve(c)
+		})
+		g.POST("/events/e/live-ticket", func(c echo.Context) error {
+			return c.JSONBlob(http.StatusCreated, []byte(`{"ticket":"hers"}`))
+		})
+		g.GET("/events/e/seatmap", func(echo.Context) error {
+			return &web.Problem{Status: http.StatusUnauthorized, Code: "ticket_missing"}
+		})
+	}))
+	browsertest.Eval[int](p, fmt.Sprintf(strings.Replace(feed, "new Api(clock, null)", "new Api(clock, { token: async () => 'ann', forget() {} })", 1), true))
+	c := <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(5))
+	p.Until("drawn", `told.length === 1`)
+	guarded.Store(true)
+	c.cut()
+	c = <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(6))
+	p.Until("drawn again", `told.at(-1) === 'snapshot 6' && mode === 'live'`)
 }

@@ -129,6 +129,9 @@ func (p *Problem) body() ([]byte, error) {
 	return append(body, '\n'), err
 }
 
+// Status is what an error that a handler returns is answered with.
+func Status(err error) int { return asProblem(err).Status }
+
 func asProblem(err error) *Problem {
 	var p *Problem
 	if errors.As(err, &p) {

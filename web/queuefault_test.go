@@ -16,14 +16,17 @@ import (
 // line is a server of one line that answers as a test likes.
 type line struct {
 	*stream
-	join, pass, draw atomic.Pointer[func(c echo.Context) error]
-	frame            atomic.Pointer[string]
-	asked            atomic.Int64 // for passes
-	guests           bool         // signs people in
+	join, pass, draw, me, leave atomic.Pointer[func(c echo.Context) error]
+	none                        atomic.Pointer[func(c echo.Context) error] // in place of the line
+	frame                       atomic.Pointer[string]
+	asked, joined, looked       atomic.Int64               // for passes, to join, and for the frame or a stream
+	event                       func(c echo.Context) error // the first time that it is asked for
+	guests                      bool                       // signs people in
 }
 
 func newLine() *line {
 	l := &line{stream: newStream(), guests: true}
+	l.finds(noPlace)
 	first := lineFrame(1, "open", 10)
 	l.frame.Store(&first)
 	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":100,"place":"signed"}`)
@@ -35,6 +38,19 @@ const herTicket = "AAAAAAAAAAAAAAAAAAAAAA"
 func (l *line) joins(answer string) {
 	do := func(c echo.Context) error { return c.JSONBlob(200, []byte(answer)) }
 	l.join.Store(&do)
+}
+
+func (l *line) finds(do func(c echo.Context) error) { l.me.Store(&do) }
+
+func (l *line) leaves(do func(c echo.Context) error) { l.leave.Store(&do) }
+
+func noPlace(echo.Context) error { return &web.Problem{Status: 404, Code: "no_place"} }
+
+func gone(c echo.Context) error { return c.NoContent(204) }
+
+// lets answers that she is let in until a time.
+func lets(until string) func(c echo.Context) error {
+	return func(c echo.Context) error { return c.JSONBlob(200, []byte(`{"pass":"hers","expiresAt":"`+until+`"}`)) }
 }
 
 func (l *line) passes(do func(c echo.Context) error) { l.pass.Store(&do) }
@@ -49,6 +65,10 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 	}
 	url := client(t, func(g *echo.Group) {
 		g.GET("/events/e", func(c echo.Context) error {
+			if do := l.event; do != nil {
+				l.event = nil
+				return do(c)
+			}
 			return c.JSONBlob(200, []byte(`{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00"}`))
 		})
 		if l.guests {
@@ -60,9 +80,20 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 				return c.JSON(200, map[string]string{"token": body.User})
 			})
 		}
-		g.GET("/queue/e", func(c echo.Context) error { return c.JSONBlob(200, []byte(*l.frame.Load())) })
-		g.GET("/queue/e/live", l.serve)
-		g.POST("/queue/e", by(&l.join))
+		or := func(there echo.HandlerFunc) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				l.looked.Add(1)
+				if no := l.none.Load(); no != nil {
+					return (*no)(c)
+				}
+				return there(c)
+			}
+		}
+		g.GET("/queue/e", or(func(c echo.Context) error { return c.JSONBlob(200, []byte(*l.frame.Load())) }))
+		g.GET("/queue/e/live", or(l.serve))
+		g.POST("/queue/e", func(c echo.Context) error { l.joined.Add(1); return by(&l.join)(c) })
+		g.GET("/queue/e/me", by(&l.me))
+		g.DELETE("/queue/e/me", by(&l.leave))
 		g.POST("/queue/e/pass", func(c echo.Context) error { l.asked.Add(1); return by(&l.pass)(c) })
 		g.GET("/queue/e/draw", by(&l.draw))
 		g.GET("/queue/e/draw/shards/0", func(c echo.Context) error {
@@ -187,17 +218,15 @@ func TestWhoTakesPartInADrawJoinsOnceMoreBeforeItsListCloses(t *testing.T) {
 	at := func(s int) string {
 		return fmt.Sprintf(`"at":%d`, time.Date(2030, 1, 1, 0, 0, s, 0, time.UTC).UnixMilli())
 	}
-	const closes = `"closesAt":"2030-01-01T00:10:00Z"`
-	first := strings.NewReplacer(`"draw":null`, `"draw":{"state":"announced","tickets":1}`, `"closesAt":null`, closes, `"at":1`, at(0)).Replace(lineFrame(1, "draw", 0))
+	const closes, now = `"closesAt":"2030-01-01T00:10:00Z"`, `"at":1893456000000`
+	first := strings.NewReplacer(`"draw":null`, `"draw":{"state":"announced","tickets":1}`, `"closesAt":null`, closes, now, at(0)).Replace(lineFrame(1, "draw", 0))
 	l.frame.Store(&first)
-	var joins atomic.Int64
 	shown := make(chan string, 16)
 	join := func(c echo.Context) error {
 		var body struct{ Place string }
 		if err := c.Bind(&body); err != nil {
 			return err
 		}
-		joins.Add(1)
 		shown <- body.Place
 		return c.JSONBlob(200, []byte(`{"ticket":"`+herTicket+`","state":"draw","draw":true,"place":"receipt","announcement":"5f1e"}`))
 	}
@@ -208,19 +237,19 @@ func TestWhoTakesPartInADrawJoinsOnceMoreBeforeItsListCloses(t *testing.T) {
 	p.Until("she takes part", `document.getElementById('news').innerText.startsWith('You take part')`)
 	n := 2
 	for _, s := range []int{1, 300, 460} { // she joins again between 465 and 585, when chance will have it
-		l.tells(c, n, "draw", 0, `"closesAt":null`, closes, `"at":1`, at(s), `"waiting":90`, fmt.Sprintf(`"waiting":%d`, s))
+		l.tells(c, n, "draw", 0, `"closesAt":null`, closes, now, at(s), `"waiting":90`, fmt.Sprintf(`"waiting":%d`, s))
 		p.Until("the frame is heard", fmt.Sprintf(`document.getElementById('left').innerText.includes('%d waiting')`, s))
 		n++
 	}
-	if joins.Load() != 1 {
-		t.Errorf("joined %d times long before the list closes", joins.Load())
+	if n := l.joined.Load(); n != 1 {
+		t.Errorf("joined %d times long before the list closes", n)
 	}
 	for _, s := range []int{586, 590, 595} {
-		l.tells(c, n, "draw", 0, `"closesAt":null`, closes, `"at":1`, at(s), `"waiting":90`, fmt.Sprintf(`"waiting":%d`, s))
+		l.tells(c, n, "draw", 0, `"closesAt":null`, closes, now, at(s), `"waiting":90`, fmt.Sprintf(`"waiting":%d`, s))
 		p.Until("the frame is heard", fmt.Sprintf(`document.getElementById('left').innerText.includes('%d waiting')`, s))
 		n++
 	}
-	waitUntil(t, "she has joined again", func() bool { return joins.Load() == 2 })
+	waitUntil(t, "she has joined again", func() bool { return l.joined.Load() == 2 })
 	if one, two := <-shown, <-shown; one != "" || two != "receipt" {
 		t.Errorf("she showed %q and %q", one, two)
 	}
@@ -247,10 +276,12 @@ func TestALineIsWatchedWhileSomebodySignsIn(t *testing.T) {
 		new Keep('e').place = { place: 'signed', number: 100, from: 90 };
 		return 0;`)
 	p.Reload()
+	p.Until("it says that she has to sign in, and asks nothing", `document.getElementById('news').innerText.startsWith('Sign in') && !document.getElementById('signin').open`)
+	click(p, "sign-in")
 	p.Until("it asks who she is", `document.getElementById('signin').open`)
 	c := <-l.conns
-	l.tells(c, 2, "paused", 20)
-	p.Until("the line is heard", `document.getElementById('news').innerText.includes('for the moment')`)
+	l.tells(c, 2, "open", 20, `"waiting":90`, `"waiting":80`)
+	p.Until("the line is heard", `document.getElementById('left').innerText.includes('80 waiting')`)
 }
 
 func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
@@ -270,6 +301,12 @@ func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
 		return c.JSONBlob(200, fmt.Appendf(nil, `{"ticket":%q,"state":"open","number":10%d,"place":"of %s"}`, tickets[guest], len(tickets), tickets[guest]))
 	}
 	l.join.Store(&join)
+	l.finds(func(c echo.Context) error {
+		if tickets[c.Request().Header.Get("Authorization")] != "ticket1" {
+			return noPlace(c)
+		}
+		return c.JSONBlob(200, []byte(`{"ticket":"ticket1","insideUntil":"2099-01-01T00:00:00Z"}`))
+	})
 	l.passes(func(c echo.Context) error {
 		return c.JSONBlob(200, fmt.Appendf(nil, `{"pass":"pass of %s","expiresAt":"2099-01-01T00:00:00Z"}`, tickets[c.Request().Header.Get("Authorization")]))
 	})
@@ -285,6 +322,8 @@ func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
 
 	browsertest.Eval[int](p, `sessionStorage.clear(); return 0;`) // as in another tab
 	p.Reload()
+	p.Until("the second is asked nothing and has nothing", `document.getElementById('news').innerText === 'The line is open.' && !document.getElementById('join').hidden`)
+	click(p, "join")
 	p.Until("the second waits", `document.getElementById('ahead').innerText === '92'`)
 	if got := browsertest.Eval[string](p, pass); got != "" {
 		t.Errorf("the second has %q", got)
@@ -302,17 +341,15 @@ func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
 		t.Errorf("the first has %q", got)
 	}
 	p.Reload()
-	p.Until("the first is inside", `!document.getElementById('mine').hidden && document.getElementById('ahead').innerText === '92' || !document.getElementById('enter').hidden`)
-	if got := fmt.Sprint(shown); got != "[ticket1 shows  ticket2 shows of ticket1 ticket2 shows of ticket2 ticket1 shows of ticket1]" {
+	p.Until("the first is inside", `!document.getElementById('enter').hidden`)
+	if got := fmt.Sprint(shown); got != "[ticket1 shows  ticket2 shows of ticket1 ticket2 shows of ticket2]" {
 		t.Errorf("shown were %s", got)
 	}
 }
 
 func TestASoundIsAllowedWhenItIsAskedFor(t *testing.T) {
 	l := newLine()
-	l.passes(func(c echo.Context) error {
-		return c.JSONBlob(200, []byte(`{"pass":"hers","expiresAt":"2099-01-01T00:00:00Z"}`))
-	})
+	l.passes(lets("2099-01-01T00:00:00Z"))
 	p := l.open(t)
 	click(p, "join")
 	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)

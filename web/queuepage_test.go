@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -14,8 +15,9 @@ import (
 	"seatcast/web"
 )
 
+// lineFrame is a frame of the beginning of 2030, when whoever likes may join.
 func lineFrame(n int, state string, serving int) string {
-	return fmt.Sprintf(`{"n":%d,"prev":0,"at":1,"state":%q,"serving":%d,"rate":60,"waiting":90,"inside":3,"seatsLeft":120,"eta":{"slow":30,"fast":60},
+	return fmt.Sprintf(`{"n":%d,"prev":0,"at":1893456000000,"state":%q,"serving":%d,"rate":60,"waiting":90,"inside":3,"seatsLeft":120,"eta":{"slow":30,"fast":60},
 		"joinsAt":"2020-01-01T00:00:00Z","closesAt":null,"opensAt":"2020-01-01T00:00:00Z","draw":null,"poll_after_ms":5000}`, n, state, serving)
 }
 
@@ -41,6 +43,7 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 			}
 			return c.JSONBlob(201, []byte(`{"ticket":"AAAAAAAAAAAAAAAAAAAAAA","state":"open","number":100,"place":"signed"}`))
 		})
+		g.GET("/queue/e/me", noPlace)
 		g.POST("/queue/e/pass", func(c echo.Context) error {
 			if claims.Add(1) == 1 {
 				return c.JSONBlob(202, []byte(`{"ahead":2}`))
@@ -85,7 +88,8 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 	if shown != "her pass" {
 		t.Errorf("with a booking %q is shown", shown)
 	}
-	p.Until("who is not let in is led to the line", `location.pathname === '/queue/e' && !Object.keys(localStorage).some((key) => key.startsWith('seatcast.pass')) && document.getElementById('ahead').innerText === '90'`)
+	p.Until("who is not let in is led to the line", `location.pathname === '/queue/e' && !Object.keys(localStorage).some((key) => key.startsWith('seatcast.pass'))
+		&& document.getElementById('news').innerText.startsWith('Your time to choose seats is over') && !document.getElementById('join').hidden`)
 }
 
 // asking is a line that asks something of who joins: answer judges what they bring.
@@ -156,6 +160,46 @@ func TestWhereNoWorkCanBeDoneThePageWaitsInstead(t *testing.T) {
 		if got.Load() != "a token" {
 			t.Errorf("%s: joined with %v", what, got.Load())
 		}
+	}
+}
+
+func TestWorkThatWasDoneIsShownAgainWhenTheServerIsBusyOrEarly(t *testing.T) {
+	brought := make(chan string, 8) // more than the test takes
+	again := map[string]error{
+		"first":  &web.Problem{Status: 503, Code: "store_unavailable", RetryAfter: time.Second},
+		"second": &web.Problem{Status: 409, Code: "proof_early", RetryAfter: time.Second},
+	}
+	tries := []string{"first", "second", "third", "fourth"}
+	p := asking(t, "proof", func(_ echo.Context, body map[string]string) error {
+		brought <- body["altcha"]
+		this := tries[0]
+		tries = tries[1:]
+		if this == "third" {
+			return &web.Problem{Status: 403, Code: "proof_expired"}
+		}
+		return again[this]
+	})
+	browsertest.Eval[int](p, joins)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+	if got := browsertest.Eval[int](p, `return performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/challenge')).length`); got != 2 {
+		t.Errorf("%d times work was asked for", got)
+	}
+	one, two, three := <-brought, <-brought, <-brought
+	if one == "" || two != one || three != one {
+		t.Errorf("brought was %q, %q, %q", one, two, three)
+	}
+}
+
+func TestAWaitEndsWhateverTheClockOfTheDeviceDoes(t *testing.T) {
+	var got atomic.Value
+	p := asking(t, "proof", func(_ echo.Context, body map[string]string) error {
+		got.Store(body["waited"])
+		return nil
+	})
+	browsertest.Eval[int](p, `window.Worker = undefined; let now = Date.now(); Date.now = () => now -= 1000;`+joins)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+	if got.Load() != "a token" {
+		t.Errorf("joined with %v", got.Load())
 	}
 }
 

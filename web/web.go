@@ -11,6 +11,7 @@ package web
 
 import (
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -42,6 +43,9 @@ type Options struct {
 	// Origins are pages of other hosts whose scripts may call what shoppers call:
 	// patterns of hosts as path.Match reads them, or "*" for any.
 	Origins []string
+
+	// Proxies are whose X-Forwarded-For is believed, beside those of our own network.
+	Proxies []*net.IPNet
 }
 
 // New returns an echo that answers every error as a Problem, carries a request
@@ -58,7 +62,7 @@ func New(o Options) *echo.Echo {
 	e := echo.New()
 	e.HideBanner, e.HidePort = true, true
 	e.HTTPErrorHandler = ErrorHandler(log)
-	e.IPExtractor = echo.ExtractIPFromXFFHeader() // as far as proxies of our own network have written it
+	e.IPExtractor = echo.ExtractIPFromXFFHeader(trusted(o.Proxies)...)
 	e.Server.ReadHeaderTimeout = headerTimeout
 	e.Server.WriteTimeout = answerTimeout
 	e.Server.IdleTimeout = idleTimeout
@@ -70,4 +74,13 @@ func New(o Options) *echo.Echo {
 	}
 	e.Use(recoverPanic, limitBody(o.Bodies), queryIsText)
 	return e
+}
+
+// trusted is who is believed where a request comes from: proxies of our own network,
+// and these.
+func trusted(proxies []*net.IPNet) (all []echo.TrustOption) {
+	for _, network := range proxies {
+		all = append(all, echo.TrustIPRange(network))
+	}
+	return all
 }

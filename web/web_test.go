@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -164,6 +165,27 @@ func TestTheAddressLoggedIsWhatTheProxySaw(t *testing.T) {
 	do(t, "GET", url, "", "X-Forwarded-For", "192.0.2.66, 198.51.100.7")
 	if !strings.Contains(log.String(), "from=198.51.100.7") {
 		t.Errorf("logged %s", log)
+	}
+}
+
+func TestAProxyWithAPublicAddressIsBelievedOnceItIsNamed(t *testing.T) {
+	_, network, err := net.ParseCIDR("203.0.113.0/24")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		proxies []*net.IPNet
+		want    string
+	}{{nil, "203.0.113.9"}, {[]*net.IPNet{network}, "198.51.100.7"}} {
+		e := web.New(web.Options{Log: slog.New(slog.DiscardHandler), Proxies: c.proxies})
+		var from string
+		e.GET("/", func(c echo.Context) error { from = c.RealIP(); return nil })
+		r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+		r.RemoteAddr = "203.0.113.9:1234"
+		r.Header.Set("X-Forwarded-For", "192.0.2.66, 198.51.100.7, 203.0.113.8, 10.0.0.1")
+		if e.ServeHTTP(httptest.NewRecorder(), r); from != c.want {
+			t.Errorf("behind %v a request comes from %s, not %s", c.proxies, from, c.want)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func (c codesCmd) Validate() error {
 		return errors.New("the server key has at least 32 characters, as the servers have it")
 	case c.Event == "":
 		return errors.New("--event names none")
-	case c.From < 1 || c.Count < 1 || c.Count > waitingroom.LastCode || c.From+c.Count-1 > waitingroom.LastCode:
+	case c.From < 1 || c.Count < 1 || c.Count > waitingroom.LastCode || c.From > waitingroom.LastCode-c.Count+1:
 		return fmt.Errorf("codes have numbers from 1 to %d", waitingroom.LastCode)
 	}
 	return nil

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func TestCodesAreMintedAgainAndKnownToTheServers(t *testing.T) {
 	for _, wrong := range [][]string{
 		{"--event", "theatre", "--count", "0"}, {"--event", "theatre", "--count", "10", "--from", "0"}, {"--event", "", "--count", "10"},
 		{"--event", "theatre", "--count", fmt.Sprint(waitingroom.LastCode), "--from", "2"},
+		{"--event", "theatre", "--count", "2", "--from", fmt.Sprint(math.MaxInt)}, // the last of them is a negative one
 	} {
 		if err := run(t.Context(), append([]string{"codes"}, wrong...), &strings.Builder{}, &strings.Builder{}); err == nil {
 			t.Errorf("codes %v were minted", wrong)

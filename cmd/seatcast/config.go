@@ -72,10 +72,12 @@ type Config struct {
 	HubMaxAge      time.Duration `env:"HUB_MAX_AGE" envDefault:"30m" help:"longest life of a session; each ends at random after 80 to 100 % of it and comes back, so that nodes fill evenly"`
 	HubEngine      string        `env:"HUB_ENGINE" envDefault:"auto" help:"auto: sessions cost no goroutine and no buffer where that can be; portable: never so"`
 
-	QueuePerAccount int           `env:"QUEUE_PER_ACCOUNT" envDefault:"5" help:"joins, challenges and claims of a waiting room a second from one account, six times as many at once; -1: no limit"`
+	QueuePerAccount int           `env:"QUEUE_PER_ACCOUNT" envDefault:"5" help:"calls of one's own of a waiting room (join, look, leave, challenge, claim) a second from one account, six times as many at once; -1: no limit"`
 	QueuePerAddress int           `env:"QUEUE_PER_ADDRESS" envDefault:"1000" help:"the same from one address, five times as many at once; -1: no limit, as for a proxy that tells no address of its clients"`
 	QueueSuspect    int           `env:"QUEUE_SUSPECT" envDefault:"3000" help:"an account refused so often within a minute for its own calls is suspected: it waits, and is never let in; -1: only who an operator suspects"`
 	QueueWait       time.Duration `env:"QUEUE_WAIT" envDefault:"30s" help:"how long one waits who would join without a proof of work where one is asked for"`
+
+	TrustedProxies []string `env:"TRUSTED_PROXIES" help:"networks, such as 203.0.113.0/24, of proxies with public addresses: what they say in X-Forwarded-For of where a request comes from is believed, as it is of private addresses"`
 
 	Origins  []string      `env:"ORIGINS" help:"other sites whose pages may call the API, stream and open a WebSocket: host patterns, or * for any"`
 	Drain    time.Duration `env:"DRAIN" envDefault:"10s" help:"how long a stopping process takes at most to send its watchers elsewhere; requests get ten seconds more"`
@@ -259,6 +261,9 @@ func (c Config) checkProcess(fs *faults) {
 			fs.add("ORIGINS", "%q is no pattern: write hosts, with * for any part", o)
 		}
 	}
+	if _, err := c.proxies(); err != nil {
+		fs.add("TRUSTED_PROXIES", "%v", err)
+	}
 	if c.WebhooksKeep < time.Hour {
 		fs.add("WEBHOOKS_KEEP", "%v is below an hour", c.WebhooksKeep)
 	}
@@ -268,6 +273,21 @@ func (c Config) checkProcess(fs *faults) {
 	if _, err := newLog(io.Discard, c.LogLevel); err != nil {
 		fs.add("LOG_LEVEL", "%q is none of debug, info, warn, error", c.LogLevel)
 	}
+}
+
+// proxies are the networks whose word is taken for where a request comes from.
+func (c Config) proxies() (all []*net.IPNet, err error) {
+	for _, text := range c.TrustedProxies {
+		_, network, err := net.ParseCIDR(strings.TrimSpace(text))
+		if err != nil {
+			return nil, fmt.Errorf("%q is no network: write 203.0.113.0/24, or of one address 203.0.113.7/32", text)
+		}
+		if size, _ := network.Mask.Size(); size == 0 {
+			return nil, fmt.Errorf("%q is everybody: whoever calls could say that they are somebody else", text)
+		}
+		all = append(all, network)
+	}
+	return all, nil
 }
 
 func (c Config) checkStores(fs *faults) {

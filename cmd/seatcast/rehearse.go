@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,9 +84,10 @@ func (c rehearseCmd) Run(ctx context.Context, s *streams) error {
 		return err
 	}
 	defer pool.Close()
+	conns := &http.Transport{MaxIdleConnsPerHost: rehearseConns, MaxConnsPerHost: rehearseConns + maxStreams}
+	defer conns.CloseIdleConnections()
 	r := &rehearsal{cmd: c, base: strings.TrimRight(c.URL, "/"), sessions: sessions, s: s, shop: catalog.New(pool),
-		client: &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: rehearseConns, MaxConnsPerHost: rehearseConns + maxStreams}}}
-	defer r.client.CloseIdleConnections()
+		client: &http.Client{Timeout: 30 * time.Second, Transport: conns}, live: &http.Client{Transport: conns}}
 	return r.run(ctx, pool)
 }
 
@@ -93,16 +97,25 @@ const rehearseConns = 500
 
 // realRoom is what is looked at of the room that is rehearsed.
 type realRoom struct {
-	State    waitingroom.State `json:"state"`
-	Rate     int               `json:"rate"`
-	Burst    int               `json:"burst"`
-	Cap      int               `json:"cap"`
-	Session  int               `json:"sessionSeconds"`
-	JoinsAt  time.Time         `json:"joinsAt"`
-	ClosesAt *time.Time        `json:"closesAt"`
-	Codes    bool              `json:"codes"`
-	Proof    int               `json:"proof"`
+	State     waitingroom.State `json:"state"`
+	Rate      int               `json:"rate"`
+	Burst     int               `json:"burst"`
+	Cap       int               `json:"cap"`
+	JoinsAt   time.Time         `json:"joinsAt"`
+	ClosesAt  *time.Time        `json:"closesAt"`
+	Codes     bool              `json:"codes"`
+	Proof     int               `json:"proof"`
+	GuardsMap bool              `json:"guardsMap"`
+
+	all map[string]any // what an operator is told of it
 }
+
+// What an operator is told of a room and does not say, and what is not rehearsed:
+// all else a copy has, too.
+var (
+	toldOfRooms  = []string{"event", "state", "draw", "frame", "suspected", "measured"}
+	notRehearsed = []string{"external", "codes", "proof", "guardsMap"}
+)
 
 // run makes the copy, rehearses, and ends the copy whatever comes of it.
 func (r *rehearsal) run(ctx context.Context, pool *pgxpool.Pool) (err error) {
@@ -113,14 +126,20 @@ func (r *rehearsal) run(ctx context.Context, pool *pgxpool.Pool) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := r.copies(ctx, event, real); err != nil {
+	r.within = cmp.Or(r.within, r.cmd.longest(real))
+	playing, enough := context.WithTimeout(ctx, r.within)
+	defer enough()
+	if err := r.copies(playing, event, real); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.clears(context.WithoutCancel(ctx), pool)) }()
-	if err := r.prepares(ctx, real); err != nil {
-		return err
+	if err = r.prepares(playing, real); err == nil {
+		err = r.plays(playing)
 	}
-	if err := r.plays(ctx); err != nil {
+	switch {
+	case ctx.Err() != nil:
+		return fmt.Errorf("the rehearsal was stopped, and nothing is judged: %w", ctx.Err())
+	case err != nil:
 		return err
 	}
 	return r.verdict()
@@ -143,7 +162,7 @@ func (r *rehearsal) mayRehearse(ctx context.Context) (real realRoom, e catalog.E
 	case a.status != http.StatusOK:
 		return real, e, fmt.Errorf("%s refuses to tell of the room, and wants an operator of its own: %v", r.base, a)
 	}
-	if err := json.Unmarshal(a.body, &real); err != nil {
+	if err := errors.Join(json.Unmarshal(a.body, &real), json.Unmarshal(a.body, &real.all)); err != nil {
 		return real, e, err
 	}
 	busy := real.State == waitingroom.Open || real.State == waitingroom.Paused || e.OnSale && real.State == waitingroom.Over
@@ -160,14 +179,15 @@ func (r *rehearsal) mayRehearse(ctx context.Context) (real realRoom, e catalog.E
 	return real, e, nil
 }
 
-// longest is how long a rehearsal may take.
+// longest is how long a rehearsal may take: who is not let in by then is not.
 func (c rehearseCmd) longest(real realRoom) time.Duration {
 	return 2*c.Joining + 2*c.drains(real) + 4*c.Stay + rehearseSleep + time.Minute
 }
 
-// drains is what the plan promises: so long takes it until all are let in.
+// drains is what the plan promises: so long takes it until all are let in, by the
+// rate, or as those leave whom the cap allows.
 func (c rehearseCmd) drains(real realRoom) time.Duration {
-	return minutes(float64(c.Fans) / float64(c.rate(real)))
+	return minutes(float64(c.Fans) * max(1/float64(c.rate(real)), c.Stay.Minutes()/float64(real.Cap)))
 }
 
 func (c rehearseCmd) rate(real realRoom) int {
@@ -180,7 +200,7 @@ func (c rehearseCmd) rate(real realRoom) int {
 // copies puts a copy of the event on sale. Its seats are nobody's but the fans'.
 func (r *rehearsal) copies(ctx context.Context, e catalog.Event, real realRoom) error {
 	now := time.Now()
-	n := catalog.NewEvent{ID: e.ID + "-rehearsal-" + now.UTC().Format("0102-150405"), Name: e.Name + " (rehearsal)", Venue: e.Venue, Zone: e.Zone, Starts: now.Add(24 * time.Hour),
+	n := catalog.NewEvent{ID: suffixed(63, e.ID, "-rehearsal-"+now.UTC().Format("0102-150405")), Name: suffixed(200, e.Name, " (rehearsal)"), Venue: e.Venue, Zone: e.Zone, Starts: now.Add(24 * time.Hour),
 		Opens: now.Add(-time.Minute), ChartSHA: e.ChartSHA, Mode: e.Mode, Orphans: seatmap.OrphansAllow,
 		Currency: e.Currency, Prices: e.Prices, Fees: e.Fees, Terms: e.Terms}
 	made, err := r.shop.CreateEvent(ctx, n)
@@ -189,10 +209,16 @@ func (r *rehearsal) copies(ctx context.Context, e catalog.Event, real realRoom) 
 	}
 	r.event = made.ID
 	say(r.s.err, "rehearsing with %s, a copy of %s: nobody simulated comes near the real line\n", made.ID, e.ID)
-	if real.Codes || real.Proof > 0 {
-		say(r.s.err, "note: the room asks who joins for a code or a proof of work, and the copy does not: these are not rehearsed\n")
+	if real.Codes || real.Proof > 0 || real.GuardsMap {
+		say(r.s.err, "note: the copy asks nobody for a code or a proof of work, and shows its map to everybody: these are not rehearsed\n")
 	}
 	return nil
+}
+
+// suffixed is a name and what is added to it, of so many bytes at most: the name is
+// cut.
+func suffixed(most int, name, suffix string) string {
+	return strings.ToValidUTF8(name[:min(len(name), most-len(suffix))], "") + suffix
 }
 
 // prepares makes the room of the copy, with the terms of the real one, and opens
@@ -201,10 +227,13 @@ func (r *rehearsal) copies(ctx context.Context, e catalog.Event, real realRoom) 
 func (r *rehearsal) prepares(ctx context.Context, real realRoom) error {
 	joins := time.Now().Add(3 * time.Second).Truncate(time.Second) // a draw is announced before
 	r.opens = joins.Add(r.cmd.Joining + 3*time.Second)
-	r.terms = waitingroom.Terms{Rate: r.cmd.rate(real), Burst: real.Burst, Cap: real.Cap, Session: time.Duration(real.Session) * time.Second}
+	r.terms = waitingroom.Terms{Rate: r.cmd.rate(real), Burst: real.Burst, Cap: real.Cap}
 	r.drains = r.cmd.drains(real)
-	terms := map[string]any{"rate": r.terms.Rate, "burst": r.terms.Burst, "cap": r.terms.Cap, "sessionSeconds": real.Session,
-		"joinsAt": joins, "opensAt": r.opens}
+	terms := maps.Clone(real.all)
+	for _, name := range slices.Concat(toldOfRooms, notRehearsed) {
+		delete(terms, name)
+	}
+	terms["rate"], terms["joinsAt"], terms["opensAt"] = r.terms.Rate, joins, r.opens
 	if real.ClosesAt != nil {
 		terms["closesAt"] = r.opens.Add(-2 * time.Second)
 	}
@@ -225,17 +254,40 @@ func (r *rehearsal) prepares(ctx context.Context, real realRoom) error {
 func (r *rehearsal) clears(ctx context.Context, pool *pgxpool.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()
-	closed := r.shop.SetState(ctx, r.event, catalog.Closed) // first: without a room no pass is asked for
-	a, err := r.ask(ctx, r.operator, http.MethodPost, "/v1/admin/rooms/"+r.event+"/over", nil)
-	if err == nil && a.status != http.StatusOK && a.code != "room_state" && a.code != "no_queue" {
-		err = fmt.Errorf("the room of %s is not over: %v", r.event, a)
+	err := r.shop.SetState(ctx, r.event, catalog.Closed) // first: without a room no pass is asked for
+	if err == nil {
+		err = r.removes(ctx, pool)
 	}
-	if closed == nil {
-		_, closed = pool.Exec(ctx, `DELETE FROM rooms WHERE event_id = $1`, r.event)
-	}
-	if err = errors.Join(closed, err); err != nil {
-		return fmt.Errorf("%s is not cleared away: close it with seatcast event close %s: %w", r.event, r.event, err)
+	if err != nil {
+		return fmt.Errorf("%s is not cleared away: close it with seatcast event close %s, and then remove its room, if it has one, as an operator: %w", r.event, r.event, err)
 	}
 	say(r.s.err, "%s is closed and has no waiting room any more\n", r.event)
 	return nil
+}
+
+// removes removes the room of the copy. No call ends one whose list people may still
+// join, nor need it be drawn.
+func (r *rehearsal) removes(ctx context.Context, pool *pgxpool.Pool) error {
+	const ended = `UPDATE rooms SET version = version + 1, state = 'over' WHERE event_id = $1 AND state = 'draw'`
+	if _, err := pool.Exec(ctx, ended, r.event); err != nil {
+		return err
+	}
+	if err := r.orders(ctx, http.MethodPost, "/over", "room_state"); err != nil {
+		return err
+	}
+	return r.orders(ctx, http.MethodDelete, "", "no_queue")
+}
+
+// orders has something done to the room of the copy, if there is one. The code says
+// that it is done already.
+func (r *rehearsal) orders(ctx context.Context, method, rest, done string) error {
+	for {
+		a, err := r.ask(ctx, r.operator, method, "/v1/admin/rooms/"+r.event+rest, nil)
+		switch {
+		case err == nil && (a.status/100 == 2 || a.code == done || a.code == "no_queue"):
+			return nil
+		case err == nil && a.status < http.StatusInternalServerError, !pause(ctx, time.Second):
+			return errors.Join(fmt.Errorf("%s of its room is answered %v", method, a), err)
+		}
+	}
 }

@@ -1,11 +1,23 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
 	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"seatcast/catalog"
+	"seatcast/waitingroom"
 )
 
 // rehearses runs the command against a node, as an operator would.
@@ -23,13 +35,31 @@ func (h *house) rehearses(n *node, more ...string) (out string, err error) {
 	return stdout.String() + stderr.String(), err
 }
 
+// nothingOfIt fails unless the copy is closed and nothing is known of its room.
+func (h *house) nothingOfIt(t *testing.T) {
+	t.Helper()
+	if got := h.count(t.Context(), `SELECT count(*) FROM rooms WHERE event_id <> $1`, h.event); got != 0 {
+		t.Errorf("%d rooms are left of it", got)
+	}
+	if got := h.count(t.Context(), `SELECT count(*) FROM events WHERE id LIKE $1 || '-rehearsal-%' AND state = 'closed'`, h.event); got != 1 {
+		t.Errorf("%d copies are closed", got)
+	}
+	for _, of := range []string{"room", "q", "adm", "pre", "new", "tar", "rev"} {
+		if left := h.rdb.Keys(t.Context(), of+":{"+h.event+"-rehearsal-*").Val(); len(left) > 0 {
+			t.Errorf("Redis knows %v of it", left)
+		}
+	}
+	removed := h.count(t.Context(), `SELECT count(*) FROM admin_calls WHERE method = 'DELETE' AND path LIKE '/v1/admin/rooms/' || $1 || '-rehearsal-%'`, h.event)
+	if removed != 1 {
+		t.Errorf("that its room was removed is written down %d times", removed)
+	}
+}
+
 func TestARehearsalKeepsWhatTheRoomPromisesAndLeavesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{})
 	n := h.node()
-	room := map[string]any{"rate": 1200, "burst": 40, "cap": 500, "sessionSeconds": 300,
-		"joinsAt": time.Now().Add(10 * time.Hour), "closesAt": time.Now().Add(11 * time.Hour), "opensAt": time.Now().Add(12 * time.Hour)}
-	h.operator(n, "olga").do(http.MethodPut, "/v1/admin/rooms/"+h.event, "", room).want(t, http.StatusOK, "")
+	h.toRehearse(n, nil)
 	out, err := h.rehearses(n, "--fans", "120", "--joining", "3s", "--stay", "500ms", "--sleep", "0")
 	t.Log(out)
 	if err != nil && !errors.Is(err, errKept) {
@@ -41,22 +71,230 @@ func TestARehearsalKeepsWhatTheRoomPromisesAndLeavesNothing(t *testing.T) {
 			t.Errorf("%s", line)
 		}
 	}
-	for _, want := range []string{"waiting", "let in in all", "inside at most", "longest wait", "errors"} {
+	for _, want := range []string{"waiting", "let in at once", "inside at most", "longest wait", "errors"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%q is not printed", want)
 		}
 	}
-	if got := h.count(t.Context(), `SELECT count(*) FROM rooms WHERE event_id <> $1`, h.event); got != 0 {
-		t.Errorf("%d rooms are left of it", got)
-	}
-	if got := h.count(t.Context(), `SELECT count(*) FROM events WHERE id LIKE $1 || '-rehearsal-%' AND state = 'closed'`, h.event); got != 1 {
-		t.Errorf("%d copies are closed", got)
-	}
+	h.nothingOfIt(t)
 	if got := h.count(t.Context(), `SELECT count(*) FROM bookings WHERE state IN ('held', 'paying')`); got != 0 {
 		t.Errorf("%d seats are held", got)
 	}
 	if got := h.rdb.Exists(t.Context(), "q:{"+h.event+"}", "pre:{"+h.event+"}").Val(); got != 0 {
 		t.Error("somebody simulated is in the real line")
+	}
+}
+
+// rehearsal is one that is made of its parts.
+func (h *house) rehearsal(n *node, c rehearseCmd, out io.Writer) *rehearsal {
+	h.t.Helper()
+	conns := new(http.Transport)
+	h.t.Cleanup(conns.CloseIdleConnections)
+	c.Event = h.event
+	operator, err := h.sessions.Mint("olga", time.Hour, "operator")
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return &rehearsal{cmd: c, base: n.url, sessions: h.sessions, operator: operator, s: &streams{out, io.Discard}, shop: catalog.New(h.pool),
+		client: &http.Client{Timeout: 20 * time.Second, Transport: conns}, live: &http.Client{Transport: conns}}
+}
+
+// toRehearse makes the room of the event, for later.
+func (h *house) toRehearse(n *node, terms map[string]any) {
+	h.t.Helper()
+	room := map[string]any{"rate": 1200, "burst": 40, "cap": 500, "sessionSeconds": 300,
+		"joinsAt": time.Now().Add(10 * time.Hour), "closesAt": time.Now().Add(11 * time.Hour), "opensAt": time.Now().Add(12 * time.Hour)}
+	maps.Copy(room, terms)
+	h.operator(n, "olga").do(http.MethodPut, "/v1/admin/rooms/"+h.event, "", room).want(h.t, http.StatusOK, "")
+}
+
+func TestACopyHasEveryTermOfItsRoomButThoseThatAreNotRehearsed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.node()
+	h.toRehearse(n, map[string]any{"burst": 7, "cap": 30, "sessionSeconds": 77, "slow": map[string]int{"holdMs": 321, "failures": 9},
+		"codes": true, "proof": 5000, "guardsMap": true, "external": map[string]any{"kind": "drand"}, "opensAt": time.Now().Add(24 * time.Hour)})
+	r := h.rehearsal(n, rehearseCmd{Fans: 10, Joining: time.Second, Stay: time.Second}, io.Discard)
+	ctx := t.Context()
+	real, e, err := r.mayRehearse(ctx)
+	if err == nil {
+		err = r.copies(ctx, e, real)
+	}
+	if err == nil {
+		err = r.prepares(ctx, real)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := r.ask(ctx, r.operator, http.MethodGet, "/v1/admin/rooms/"+r.event, nil)
+	var copied map[string]any
+	if err = errors.Join(err, json.Unmarshal(a.body, &copied)); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range real.all {
+		switch is := copied[name]; {
+		case slices.Contains(toldOfRooms, name), name == "joinsAt", name == "closesAt", name == "opensAt":
+		case slices.Contains(notRehearsed, name):
+			if reflect.DeepEqual(is, value) {
+				t.Errorf("%s is %v of the copy, too", name, is)
+			}
+		case !reflect.DeepEqual(is, value):
+			t.Errorf("%s is %v, and %v of the copy", name, value, is)
+		}
+	}
+	if err := r.clears(ctx, h.pool); err != nil {
+		t.Fatal(err)
+	}
+	h.nothingOfIt(t)
+}
+
+// stopping stops a rehearsal once it has written something.
+type stopping struct {
+	strings.Builder
+	once string
+	stop func()
+}
+
+func (s *stopping) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), s.once) {
+		s.stop()
+	}
+	return s.Builder.Write(p)
+}
+
+func TestARehearsalThatIsStoppedJudgesNothingAndLeavesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.node()
+	h.toRehearse(n, nil)
+	ctx, stop := context.WithCancel(t.Context())
+	out := &stopping{once: "  draw ", stop: stop}
+	err := h.rehearsal(n, rehearseCmd{Fans: 50, Joining: 10 * time.Second, Stay: time.Second}, out).run(ctx, h.pool)
+	if !errors.Is(err, context.Canceled) || errors.Is(err, errKept) {
+		t.Errorf("it ended with %v", err)
+	}
+	if text := strings.ToLower(out.String()); strings.Contains(text, "kept") || !strings.Contains(text, "draw") {
+		t.Errorf("it said %s", text)
+	}
+	h.nothingOfIt(t)
+}
+
+func TestARehearsalEndsInTimeAndSaysWhoWaitedInVain(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.node()
+	h.toRehearse(n, map[string]any{"burst": 2})
+	var out strings.Builder
+	r := h.rehearsal(n, rehearseCmd{Fans: 40, Rate: 1, Joining: time.Second, Stay: time.Second}, &out)
+	if promised := r.cmd.longest(realRoom{Rate: 1, Cap: 500}); promised < time.Hour {
+		t.Errorf("it may take %v by itself", promised)
+	}
+	r.within = 10 * time.Second
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	if err := r.run(ctx, h.pool); !errors.Is(err, errKept) {
+		t.Errorf("it ended with %v", err)
+	}
+	vain := regexp.MustCompile(`(?m)^waited in vain +[1-9]\d* +nobody within 10s +NOT KEPT$`)
+	if !vain.MatchString(out.String()) {
+		t.Errorf("it said %s", &out)
+	}
+	h.nothingOfIt(t)
+}
+
+func TestAStreamThatIsRefusedIsAnErrorOfTheRehearsal(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.node()
+	r := h.rehearsal(n, rehearseCmd{}, io.Discard)
+	r.event, r.errors = h.event, map[string]int{} // it has no room
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.watches(ctx) }()
+	eventually(t, 10*time.Second, "the refusal is counted", func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.errors["no_queue"] > 0
+	})
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.errors) != 1 {
+		t.Errorf("counted are %v", r.errors)
+	}
+}
+
+func TestAnEventWithALongNameCanBeRehearsed(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	r := h.rehearsal(&node{}, rehearseCmd{}, io.Discard)
+	e, err := r.shop.Get(t.Context(), h.event)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ id, name string }{{strings.Repeat("a", 63), strings.Repeat("é", 100)}, {strings.Repeat("b", 42), strings.Repeat("x", 189)}} {
+		e.ID, e.Name = c.id, c.name
+		if err := r.copies(t.Context(), e, realRoom{}); err != nil {
+			t.Errorf("an id of %d and a name of %d bytes: %v", len(c.id), len(c.name), err)
+		}
+	}
+}
+
+func TestARehearsalJudgesWhatTheRoomDidAndNotWhenItHeardOfIt(t *testing.T) {
+	at := func(ms ...int64) (all []time.Time) {
+		for _, one := range ms {
+			all = append(all, time.UnixMilli(one))
+		}
+		return all
+	}
+	for _, c := range []struct {
+		in   []time.Time // a second for each
+		most float64
+	}{{at(0), 1}, {at(0, 1000, 2000, 3000), 1}, {at(0, 0, 0), 3}, {at(0, 5000, 5000, 6000, 6500), 2.5}} {
+		if got := beyond(c.in, 60); math.Abs(got-c.most) > 0.01 {
+			t.Errorf("of %v %v came at once, want %v", c.in, got, c.most)
+		}
+	}
+	keys, err := waitingroom.ParseKeys("", testServerKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, until := keys.TicketOf("theatre", "ann").ID, time.UnixMilli(1796123377687)
+	pass, err := keys.SignPass(waitingroom.Pass{ID: fmt.Sprintf("%v-%d", id, until.UnixMilli()), Event: "theatre", User: "ann", Ticket: id, Until: until})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := passUntil(pass); err != nil || !got.Equal(until) {
+		t.Errorf("a pass until %v ends at %v: %v", until, got, err)
+	}
+	if _, err := passUntil("x.y.z"); err == nil {
+		t.Error("no pass has an end")
+	}
+}
+
+func TestWhatTheCapHoldsUpIsNotHeldAgainstTheRate(t *testing.T) {
+	c := rehearseCmd{Fans: 600, Stay: 5 * time.Second}
+	for limit, want := range map[int]time.Duration{1000: 10 * time.Minute, 1: 50 * time.Minute} {
+		if got := c.drains(realRoom{Rate: 60, Cap: limit}); got != want {
+			t.Errorf("with %d inside at most it takes %v, want %v", limit, got, want)
+		}
+	}
+	r := rehearsal{terms: waitingroom.Terms{Rate: 60, Burst: 1, Cap: 1}, drains: time.Minute, within: time.Hour, most: 1}
+	for i := range int64(100) {
+		r.in = append(r.in, time.UnixMilli(5000*i))
+		r.waits = append(r.waits, waited{long: time.Duration(i) * 5 * time.Second})
+	}
+	for _, j := range r.judge() {
+		if !j.kept {
+			t.Errorf("%+v", j)
+		}
+	}
+	r.most, r.terms.Cap = 1, 2
+	if !slices.ContainsFunc(r.judge(), func(j judged) bool { return !j.kept && strings.HasPrefix(j.what, "rate") }) {
+		t.Error("twelve a minute are sixty")
 	}
 }
 

@@ -9,9 +9,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
+	"github.com/golang-jwt/jwt/v5"
 	"golang.org/x/sync/errgroup"
 
 	"seatcast/catalog"
@@ -28,6 +30,8 @@ type rehearsal struct {
 	sessions *web.Sessions
 	operator string // session
 	client   *http.Client
+	live     *http.Client  // for streams, over the same connections
+	within   time.Duration // how long it may take
 
 	event  string // the copy
 	opens  time.Time
@@ -37,12 +41,13 @@ type rehearsal struct {
 
 	mu     sync.Mutex
 	frame  rehearseFrame
-	most   int64          // inside, of any frame
-	in     []time.Time    // when somebody was let in
-	waits  []waited       // how long they had waited
-	left   int            // so many left the line
-	inVain int            // so many were not let in
-	errors map[string]int // answers nobody should get, by code
+	most   int64           // inside, of any frame
+	slowed map[string]bool // why the room let in fewer, of any frame
+	in     []time.Time     // when somebody was let in, by the clock of Redis
+	waits  []waited        // how long they had waited
+	left   int             // so many left the line
+	inVain int             // so many were not let in
+	errors map[string]int  // answers nobody should get, by code
 }
 
 // waited is how long one of those let in had waited since the opening, and was
@@ -58,6 +63,8 @@ type rehearseFrame struct {
 	Serving int64
 	Waiting int64
 	Inside  int64
+	Pace    int
+	Slowed  string
 }
 
 const (
@@ -100,6 +107,11 @@ func (r *rehearsal) ask(ctx context.Context, token, method, path string, body an
 	if err != nil {
 		return a, err
 	}
+	return read(res)
+}
+
+// read reads an answer to its end.
+func read(res *http.Response) (a answered, err error) {
 	defer func() { _ = res.Body.Close() }()
 	a.status = res.StatusCode
 	if a.body, err = io.ReadAll(res.Body); err != nil {
@@ -115,8 +127,11 @@ func (r *rehearsal) ask(ctx context.Context, token, method, path string, body an
 	return a, nil
 }
 
-// failed counts an answer that nobody should get.
-func (r *rehearsal) failed(a answered, err error) {
+// failed counts an answer that nobody should get, unless it was no longer waited for.
+func (r *rehearsal) failed(ctx context.Context, a answered, err error) {
+	if ctx.Err() != nil {
+		return
+	}
 	code := a.code
 	switch {
 	case err != nil:
@@ -129,9 +144,9 @@ func (r *rehearsal) failed(a answered, err error) {
 	r.errors[code]++
 }
 
-// plays lets the fans come, and returns when the last has gone.
+// plays lets the fans come, and returns when the last has gone, or ctx ends.
 func (r *rehearsal) plays(ctx context.Context) error {
-	r.errors = map[string]int{}
+	r.errors, r.slowed = map[string]int{}, map[string]bool{}
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
@@ -177,13 +192,14 @@ func (r *rehearsal) looks(ctx context.Context) error {
 			err = json.Unmarshal(a.body, &f)
 		}
 		if err != nil || a.status != http.StatusOK {
-			if ctx.Err() == nil {
-				r.failed(a, err)
-			}
+			r.failed(ctx, a, err)
 			continue
 		}
 		r.mu.Lock()
 		r.frame, r.most = f, max(r.most, f.Inside)
+		if f.Slowed != "" {
+			r.slowed[f.Slowed] = true
+		}
 		r.mu.Unlock()
 	}
 	return nil
@@ -196,10 +212,17 @@ func (r *rehearsal) watches(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if res, err := http.DefaultClient.Do(req); err == nil {
+		res, err := r.live.Do(req)
+		if err == nil && res.StatusCode == http.StatusOK {
 			_, _ = io.Copy(io.Discard, res.Body) // ends when either side does; coming back is the answer to both
 			_ = res.Body.Close()
+			continue
 		}
+		var a answered
+		if err == nil {
+			a, err = read(res)
+		}
+		r.failed(ctx, a, err)
 	}
 	return nil
 }
@@ -212,48 +235,57 @@ func (r *rehearsal) now() rehearseFrame {
 
 // lives is one fan's evening. What goes wrong is counted, not returned.
 func (r *rehearsal) lives(ctx context.Context, token string) error {
+	if !r.attends(ctx, token) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.inVain++
+	}
+	return nil
+}
+
+// attends says false of a fan who would have shopped and was not let in.
+func (r *rehearsal) attends(ctx context.Context, token string) bool {
 	comes := rand.N(r.cmd.Joining)
 	if rand.N(10) == 0 { // behind everybody
 		comes = time.Until(r.opens) + rand.N(r.cmd.Joining)
 	}
 	if !pause(ctx, comes) {
-		return nil
+		return false
 	}
 	came := time.Now()
 	number, place, ok := r.joins(ctx, token, "")
 	if !ok {
-		return nil
+		return false
 	}
 	leaves := rand.Float64() < r.cmd.Leave
 	sleeps := rand.Float64() < r.cmd.Sleep
-	for deadline := r.opens.Add(r.cmd.Joining + 2*r.drains + 2*r.cmd.Stay + rehearseSleep + 30*time.Second); pause(ctx, time.Second/2+rand.N(time.Second)); {
+	for pause(ctx, time.Second/2+rand.N(time.Second)) {
 		f := r.now()
 		switch {
-		case f.State == waitingroom.Over || time.Now().After(deadline):
-			r.mu.Lock()
-			r.inVain++
-			r.mu.Unlock()
-			return nil
+		case f.State == waitingroom.Over:
+			return false
 		case number == 0 && f.State == waitingroom.Open: // drawn
 			if number, place, ok = r.joins(ctx, token, place); !ok {
-				return nil
+				return false
 			}
 		case number == 0 || f.State != waitingroom.Open || f.Serving < number:
 			if leaves && rand.N(20) == 0 {
-				return r.leavesLine(ctx, token)
+				r.leavesLine(ctx, token)
+				return true
 			}
 		case leaves:
-			return r.leavesLine(ctx, token)
+			r.leavesLine(ctx, token)
+			return true
 		case sleeps && !pause(ctx, rehearseSleep):
-			return nil
+			return false
 		default:
 			if r.claims(ctx, token, place, waited{max(0, time.Since(later(came, r.opens))), sleeps}) {
-				return nil
+				return true
 			}
 			sleeps = false
 		}
 	}
-	return nil
+	return false
 }
 
 func later(a, b time.Time) time.Time {
@@ -263,14 +295,13 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-func (r *rehearsal) leavesLine(ctx context.Context, token string) error {
+func (r *rehearsal) leavesLine(ctx context.Context, token string) {
 	if a, err := r.ask(ctx, token, http.MethodDelete, "/v1/queue/"+r.event+"/me", nil); err != nil || a.status != http.StatusNoContent {
-		r.failed(a, err)
+		r.failed(ctx, a, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.left++
-	return nil
 }
 
 // joins asks until there is a place. Being told to come again is no error while
@@ -286,47 +317,58 @@ func (r *rehearsal) joins(ctx context.Context, token, place string) (number int6
 			err = json.Unmarshal(a.body, &got)
 			return got.Number, got.Place, err == nil
 		}
-		if ctx.Err() != nil {
-			return 0, "", false
-		}
 		if a.code != "queue_closing" {
-			r.failed(a, err)
+			r.failed(ctx, a, err)
 		}
 		if !pause(ctx, max(a.again, time.Second/2)) {
-			return 0, "", false
+			break
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.inVain++
 	return 0, "", false
 }
 
-// claims asks for the pass, and shops with it. It says whether the evening is over.
+// claims asks for the pass, and shops with it. It says whether there was one.
 func (r *rehearsal) claims(ctx context.Context, token, place string, w waited) bool {
 	for asked := time.Now(); ; {
 		a, err := r.ask(ctx, token, http.MethodPost, "/v1/queue/"+r.event+"/pass", map[string]string{"place": place})
-		switch {
-		case err == nil && a.status == http.StatusOK:
+		if err == nil && a.status == http.StatusOK {
 			var got struct{ Pass string }
-			if err := json.Unmarshal(a.body, &got); err != nil {
-				r.failed(a, err)
+			err = json.Unmarshal(a.body, &got)
+			var until time.Time
+			if err == nil {
+				until, err = passUntil(got.Pass)
+			}
+			if err != nil {
+				r.failed(ctx, answered{code: "no pass"}, nil)
+				return false
 			}
 			w.long += time.Since(asked)
 			r.mu.Lock()
-			r.in, r.waits = append(r.in, time.Now()), append(r.waits, w)
+			r.in, r.waits = append(r.in, until), append(r.waits, w) // all stay as long: between two ends is what is between their beginnings
 			r.mu.Unlock()
 			r.shops(ctx, token, got.Pass)
 			return true
-		case ctx.Err() != nil || a.status == http.StatusGone:
+		}
+		switch {
+		case a.status == http.StatusGone:
 			return false
 		case err != nil || a.status != http.StatusAccepted && a.status != http.StatusConflict:
-			r.failed(a, err)
+			r.failed(ctx, a, err)
 		}
-		if time.Since(asked) > 2*r.drains+time.Minute || !pause(ctx, max(a.again, time.Second)) {
+		if !pause(ctx, max(a.again, time.Second)) {
 			return false
 		}
 	}
+}
+
+// passUntil is when a pass ends, to the millisecond, as its jti has it.
+func passUntil(pass string) (time.Time, error) {
+	var claims jwt.RegisteredClaims
+	if _, _, err := jwt.NewParser().ParseUnverified(pass, &claims); err != nil {
+		return time.Time{}, err
+	}
+	ms, err := strconv.ParseInt(claims.ID[strings.LastIndexByte(claims.ID, '-')+1:], 10, 64)
+	return time.UnixMilli(ms), err
 }
 
 // shops stays, holds a seat perhaps, and goes.
@@ -340,7 +382,7 @@ func (r *rehearsal) shops(ctx context.Context, token, pass string) {
 		case err == nil && a.status == http.StatusCreated:
 			_ = json.Unmarshal(a.body, &booking) // without an id it is not given back, and ends by itself
 		case err != nil || a.code != "seats_taken":
-			r.failed(a, err)
+			r.failed(ctx, a, err)
 		}
 	}
 	stays := pause(ctx, r.cmd.Stay/2+rand.N(r.cmd.Stay))
@@ -349,10 +391,10 @@ func (r *rehearsal) shops(ctx context.Context, token, pass string) {
 	}
 	if booking.ID != "" {
 		if a, err := r.ask(ctx, token, http.MethodDelete, "/v1/bookings/"+booking.ID, nil); err != nil || a.status/100 != 2 {
-			r.failed(a, err)
+			r.failed(ctx, a, err)
 		}
 	}
 	if a, err := r.ask(ctx, token, http.MethodDelete, "/v1/queue/"+r.event+"/me", nil); err != nil || a.status != http.StatusNoContent {
-		r.failed(a, err)
+		r.failed(ctx, a, err)
 	}
 }

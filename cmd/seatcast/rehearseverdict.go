@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -12,27 +13,28 @@ import (
 
 // tells prints a line every other second.
 func (r *rehearsal) tells(ctx context.Context) error {
-	say(r.s.out, "%8s  %-7s %8s %8s %10s %8s %8s\n", "time", "state", "waiting", "inside", "rate/min", "let in", "errors")
-	for pause(ctx, 2*time.Second) {
+	say(r.s.out, "%8s  %-7s %8s %8s %10s %8s %8s %8s  %s\n", "time", "state", "waiting", "inside", "rate/min", "pace", "let in", "errors", "slowed")
+	in := make([]int, rateOver/tellEvery) // of the last lines
+	for line := 0; pause(ctx, tellEvery); line++ {
 		r.mu.Lock()
 		wrong := 0
 		for _, n := range r.errors {
 			wrong += n
 		}
-		lately := 0
-		for i := len(r.in) - 1; i >= 0 && time.Since(r.in[i]) < rateOver; i-- {
-			lately++
-		}
+		lately := len(r.in) - in[line%len(in)]
+		in[line%len(in)] = len(r.in)
 		since := min(rateOver, max(time.Second, time.Since(r.opens)))
-		say(r.s.out, "%8s  %-7s %8d %8d %10.0f %8d %8d\n", time.Since(r.opens).Round(time.Second), r.frame.State, r.frame.Waiting, r.frame.Inside,
-			float64(lately)/since.Minutes(), len(r.in), wrong)
+		say(r.s.out, "%8s  %-7s %8d %8d %10.0f %8d %8d %8d  %s\n", time.Since(r.opens).Round(time.Second), r.frame.State, r.frame.Waiting, r.frame.Inside,
+			float64(lately)/since.Minutes(), r.frame.Pace, len(r.in), wrong, r.frame.Slowed)
 		r.mu.Unlock()
 	}
 	return nil
 }
 
-// rateOver is the time over which the rate is shown.
-const rateOver = 10 * time.Second
+const (
+	tellEvery = 2 * time.Second
+	rateOver  = 10 * time.Second // what the rate is shown of
+)
 
 // What is allowed beside what is promised.
 const (
@@ -52,24 +54,19 @@ func (r *rehearsal) judge() (all []judged) {
 	defer r.mu.Unlock()
 	slices.SortFunc(r.in, time.Time.Compare)
 	if len(r.in) == 0 {
-		return []judged{{"let in", "nobody", "somebody", false}}
+		all = append(all, judged{"let in", "nobody", "somebody", false})
+	} else {
+		most := beyond(r.in, r.terms.Rate)
+		all = append(all, judged{"let in at once, beyond the rate", fmt.Sprintf("%.0f", most), fmt.Sprintf("at most %d", r.terms.Burst), most <= float64(r.terms.Burst)})
 	}
-	took := r.in[len(r.in)-1].Sub(r.in[0])
-	most := float64(r.terms.Rate)*took.Minutes() + float64(r.terms.Burst)
-	all = append(all, judged{"let in in all", fmt.Sprintf("%d in %v", len(r.in), took.Round(time.Second)), fmt.Sprintf("at most %.0f", most+1), float64(len(r.in)) <= most+1})
 	if rate, ok := r.rate(); ok {
 		all = append(all, judged{"rate while people waited", fmt.Sprintf("%.0f a minute", rate), fmt.Sprintf("%d", r.terms.Rate), rate >= (1-rateSlack)*float64(r.terms.Rate)})
 	}
 	all = append(all, judged{"inside at most", fmt.Sprint(r.most), fmt.Sprintf("%d", r.terms.Cap), r.most <= int64(r.terms.Cap)})
-	var longest time.Duration
-	for _, w := range r.waits {
-		if !w.slept {
-			longest = max(longest, w.long)
-		}
+	if promised := time.Duration(float64(r.drains)*(1+rateSlack)) + askAnew; !r.full() {
+		all = append(all, judged{"longest wait since the opening", r.longest().Round(time.Second).String(),
+			fmt.Sprintf("%v by the plan, %v with the time to ask", r.drains.Round(time.Second), promised.Round(time.Second)), r.longest() <= promised})
 	}
-	promised := time.Duration(float64(r.drains)*(1+rateSlack)) + askAnew
-	all = append(all, judged{"longest wait since the opening", longest.Round(time.Second).String(),
-		fmt.Sprintf("%v by the plan, %v with the time to ask", r.drains.Round(time.Second), promised.Round(time.Second)), longest <= promised})
 	wrong := 0
 	var codes []string
 	for _, code := range slices.Sorted(maps.Keys(r.errors)) {
@@ -80,19 +77,45 @@ func (r *rehearsal) judge() (all []judged) {
 	if wrong > 0 {
 		is = strings.Join(codes, ", ")
 	}
-	return append(all, judged{"errors", is, "none", wrong == 0}, judged{"waited in vain", fmt.Sprint(r.inVain), "nobody", r.inVain == 0})
+	return append(all, judged{"errors", is, "none", wrong == 0},
+		judged{"waited in vain", fmt.Sprint(r.inVain), fmt.Sprintf("nobody within %v", r.within.Round(time.Second)), r.inVain == 0})
+}
+
+// beyond is how many more were let in at some time than the rate alone lets in.
+func beyond(in []time.Time, perMinute int) (most float64) {
+	perMs := float64(perMinute) / float64(time.Minute.Milliseconds())
+	least := math.Inf(1)
+	for i, at := range in { // until here, and not by the rate
+		so := float64(i) - perMs*float64(at.Sub(in[0]).Milliseconds())
+		least = min(least, so)
+		most = max(most, so-least+1)
+	}
+	return most - 2*perMs // times are whole milliseconds
+}
+
+// full says that as many were inside as may be: then it is those who leave for whom
+// others are let in, and how fast and how late that is says nothing of the room.
+func (r *rehearsal) full() bool { return r.most >= int64(r.terms.Cap) }
+
+// longest is how long one of those who were there had to wait.
+func (r *rehearsal) longest() (longest time.Duration) {
+	for _, w := range r.waits {
+		if !w.slept {
+			longest = max(longest, w.long)
+		}
+	}
+	return longest
 }
 
 // rate is how many were let in a minute from the tenth to the ninetieth in a
-// hundred: in between somebody is always waiting. The cap may hold it up: then it
-// is what leaves.
+// hundred: in between somebody is always waiting.
 func (r *rehearsal) rate() (perMinute float64, ok bool) {
 	from, to := len(r.in)/10, len(r.in)*9/10
-	took := r.in[to].Sub(r.in[from])
-	if to-from < 10 || took < 2*time.Second || r.most >= int64(r.terms.Cap) {
+	if to-from < 10 || r.full() {
 		return 0, false
 	}
-	return float64(to-from) / took.Minutes(), true
+	took := r.in[to].Sub(r.in[from])
+	return float64(to-from) / took.Minutes(), took >= 2*time.Second
 }
 
 // verdict prints what is kept and what is not.
@@ -108,8 +131,11 @@ func (r *rehearsal) verdict() error {
 		}
 		say(w, "%s\t%s\t%s\t%s\n", j.what, j.is, j.want, verdict)
 	}
-	if r.most >= int64(r.terms.Cap) {
-		say(w, "the cap was reached\tand the rate cannot be judged\t\t\n")
+	if r.full() {
+		say(w, "the cap was reached\tand neither the rate nor the longest wait, %v, can be judged\t\t\n", r.longest().Round(time.Second))
+	}
+	if len(r.slowed) > 0 {
+		say(w, "the room slowed down\tbecause of %s\t\t\n", strings.Join(slices.Sorted(maps.Keys(r.slowed)), ", "))
 	}
 	if err := w.Flush(); err != nil || !kept {
 		return errKept

@@ -142,7 +142,11 @@ type builder struct {
 }
 
 func (b *builder) build(sessions *web.Sessions) (*app, error) {
-	a := &app{log: b.log, drain: b.cfg.Drain, echo: b.echo(), ready: newReadiness(b.st, sessions)}
+	e, err := b.echo()
+	if err != nil {
+		return nil, err
+	}
+	a := &app{log: b.log, drain: b.cfg.Drain, echo: e, ready: newReadiness(b.st, sessions)}
 	a.ready.peers = newPeers(b.st, b.log)
 	b.reg.MustRegister(a.ready.peers.seen())
 	a.runners = append(a.runners, a.ready.peers.Run)
@@ -219,12 +223,16 @@ func (b *builder) groups(a *app, sessions *web.Sessions) (v1, admin *echo.Group)
 }
 
 // echo is what answers. Only an operator sends a chart.
-func (b *builder) echo() *echo.Echo {
-	o := web.Options{Log: b.log, Origins: b.cfg.Origins, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}}
+func (b *builder) echo() (*echo.Echo, error) {
+	proxies, err := b.cfg.proxies()
+	if err != nil {
+		return nil, fmt.Errorf("%sTRUSTED_PROXIES: %w", envPrefix, err)
+	}
+	o := web.Options{Log: b.log, Origins: b.cfg.Origins, Bodies: map[string]int64{"/v1/admin" + catalog.ChartRoute: catalog.MaxChart}, Proxies: proxies}
 	if b.cfg.StripeSecretKey != "" && b.cfg.StripePublishableKey != "" {
 		o.Sources = stripe.Policy
 	}
-	return web.New(o)
+	return web.New(o), nil
 }
 
 // buildPublisher joins who puts a chart in force to who holds its seats.

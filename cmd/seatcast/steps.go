@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"net/http"
 
@@ -27,7 +26,7 @@ var steps = map[string]waitingroom.Step{
 // down.
 func measured(rooms *waitingroom.Rooms) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
+		return func(c echo.Context) (err error) {
 			r := c.Request()
 			step, is := steps[r.Method+" "+c.Path()]
 			if !is {
@@ -45,20 +44,20 @@ func measured(rooms *waitingroom.Rooms) echo.MiddlewareFunc {
 				io.Reader
 				io.Closer
 			}{io.MultiReader(bytes.NewReader(body), r.Body), r.Body}
-			done := rooms.Began(event, step)
-			err := next(c)
-			done(outcome(c, err))
+			done, how := rooms.Began(event, step), waitingroom.Failed // also when a handler panics
+			defer func() { done(how) }()
+			err = next(c)
+			how = outcome(c, err)
 			return err
 		}
 	}
 }
 
 func outcome(c echo.Context, err error) waitingroom.Outcome {
-	var p *web.Problem
 	switch {
 	case err == nil, c.Request().Context().Err() != nil: // who has left has waited so long
 		return waitingroom.Answered
-	case errors.As(err, &p) && p.Status < http.StatusInternalServerError:
+	case web.Status(err) < http.StatusInternalServerError: // whoever made it, a handler or echo
 		return waitingroom.Refused
 	}
 	return waitingroom.Failed

@@ -10,8 +10,20 @@ const BACK = 1800; // seconds for which whoever was inside may come back to the 
 /** booking is a call that takes seats. */
 function booking(r) { return call(r, r.variables.edge_room); }
 
-/** map is a call that reads the map. */
-function map(r) { return call(r, r.variables.edge_map); }
+/**
+ * map is a call that reads the map. A ticket stands for session and pass, and only a
+ * node can tell whether it was used: it is let through, as one of a stream is.
+ */
+function map(r) {
+  if (r.args.ticket && r.uri.endsWith('/seatmap')) return r.internalRedirect('@inside');
+  return call(r, r.variables.edge_map);
+}
+
+/** often refuses a pass that is shown more often than one person would. */
+function often(r) {
+  r.headersOut['Retry-After'] = '1';
+  problem(r, 429, 'too_many_requests', 'so many calls with this pass are too many: the same again in a second');
+}
 
 /** call lets a call through that shows a good pass, and else answers with a problem. */
 async function call(r, guarded) {
@@ -108,11 +120,12 @@ function decoded(part) {
   }
 }
 
+const TITLES = { 403: 'Forbidden', 429: 'Too Many Requests', 503: 'Service Unavailable' };
+
 function problem(r, status, code, detail) {
   r.headersOut['Content-Type'] = 'application/problem+json';
   r.headersOut['Cache-Control'] = 'no-store';
-  const title = status === 403 ? 'Forbidden' : 'Service Unavailable';
-  r.return(status, JSON.stringify({ type: 'about:blank', title: title, status: status, code: code, detail: detail }));
+  r.return(status, JSON.stringify({ type: 'about:blank', title: TITLES[status], status: status, code: code, detail: detail }));
 }
 
-export default { booking, map, page };
+export default { booking, map, often, page };

@@ -144,12 +144,10 @@ func (b *bench) ends(ctx context.Context) error {
 	return b.crowd.ask(ctx, http.MethodPost, "/v1/admin/rooms/"+b.crowd.event+"/over", b.operator, nil, nil)
 }
 
-// frame is what everybody is told of a room.
+// frame is what is looked at of a frame.
 type frame struct {
-	State   string
-	Last    int64
-	Waiting int64
-	Draw    *struct{ State string }
+	State string
+	Draw  struct{ State string } // empty: there is none
 }
 
 // until waits for a frame.

@@ -58,7 +58,7 @@ func (c *crowd) comes(event string) { c.event, c.fans = event, make([]fan, len(c
 
 const (
 	patience = time.Minute // of one request
-	insists  = 20          // times a request is sent again that comes too early
+	insists  = 20          // times a request is sent again that is answered 429 or 503
 )
 
 // each does something for everybody from one on to another, on all connections.

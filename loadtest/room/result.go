@@ -199,7 +199,7 @@ func (b *bench) print(r Result) {
 	}
 	_ = w.Flush() // a terminal that has gone
 	if r.Again > 0 {
-		report.Say(b.o.Out, "\n! %d requests came too early and were sent again\n", r.Again)
+		report.Say(b.o.Out, "\n! %d answers were 429 or 503, for having come too early or being too many, and these requests were sent again\n", r.Again)
 	}
 	for _, n := range r.Notes {
 		report.Say(b.o.Out, "\n! %s\n", n)

@@ -79,8 +79,8 @@ func (b *bench) joining(ctx context.Context, pair int, r *round) error {
 		if err := b.crowd.whole(joined); err != nil {
 			return err
 		}
-		if n, err := b.rdb.ZCard(ctx, "q:{"+b.crowd.event+"}").Result(); err != nil || n != int64(joined) {
-			return fmt.Errorf("%d have joined, and %d are in the line: places are lost (%w)", joined, n, err)
+		if err := b.kept(ctx, joined); err != nil {
+			return err
 		}
 		if err := peers.Wait(ctx, time.Second); err != nil { // what joining has left to do
 			return err
@@ -90,6 +90,18 @@ func (b *bench) joining(ctx context.Context, pair int, r *round) error {
 		}
 	}
 	return b.ends(ctx)
+}
+
+// kept says of everybody who has joined whether they are in the line.
+func (b *bench) kept(ctx context.Context, joined int) error {
+	n, err := b.rdb.ZCard(ctx, "q:{"+b.crowd.event+"}").Result()
+	switch {
+	case err != nil:
+		return fmt.Errorf("who is in the line: %w", err)
+	case n != int64(joined):
+		return fmt.Errorf("%d have joined, and %d are in the line: places are lost", joined, n)
+	}
+	return nil
 }
 
 const yardstickKey = "yardstick"
@@ -107,8 +119,12 @@ func (b *bench) zadd(ctx context.Context) error {
 		return fmt.Errorf("redis-benchmark, which comes with redis-tools: %w\n%s", err, out)
 	}
 	// Of so many members out of so many some are alike: fewer than one in a hundred.
-	if n, err := b.rdb.ZCard(ctx, yardstickKey).Result(); err != nil || n < int64(b.o.Fans)*99/100 {
-		return fmt.Errorf("redis-benchmark was to add %d members, and there are %d (%w)", b.o.Fans, n, err)
+	n, err := b.rdb.ZCard(ctx, yardstickKey).Result()
+	switch {
+	case err != nil:
+		return fmt.Errorf("what redis-benchmark has added: %w", err)
+	case n < int64(b.o.Fans)*99/100:
+		return fmt.Errorf("redis-benchmark was to add %d members, and there are %d", b.o.Fans, n)
 	}
 	return nil
 }

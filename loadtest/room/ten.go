@@ -102,7 +102,7 @@ func (b *bench) writtenDown(ctx context.Context) error {
 // isDrawn waits until the draw is over.
 func (b *bench) isDrawn(ctx context.Context, closes time.Time) error {
 	return b.until(ctx, time.Until(closes)+2*time.Minute, "the list is drawn", func(f frame) bool {
-		return f.Draw != nil && f.Draw.State == "drawn"
+		return f.Draw.State == "drawn"
 	})
 }
 

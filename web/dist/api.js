@@ -49,8 +49,7 @@ class Api {
     const pass = passFor(path);
     if (pass) headers["Seatcast-Pass"] = pass;
     for (let again = true; ; again = false) {
-      if (quiet && !this.#session.known) throw new Problem({ code: "token_missing" });
-      headers.Authorization = `Bearer ${await this.#token()}`;
+      headers.Authorization = `Bearer ${await this.#token(quiet)}`;
       try {
         return await this.#send(method, path, { cache: "no-store", headers, body: body === void 0 ? null : JSON.stringify(body) });
       } catch (err) {
@@ -62,9 +61,9 @@ class Api {
       }
     }
   }
-  async #token() {
+  async #token(quiet) {
     try {
-      return await this.#session.token();
+      return await this.#session.token(quiet);
     } catch (err) {
       throw new Problem({ code: err instanceof DOMException && err.name === "AbortError" ? "token_missing" : "offline" });
     }

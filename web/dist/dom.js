@@ -9,10 +9,18 @@ function h(tag, attrs = {}, ...children) {
   return el;
 }
 const $ = (id) => document.getElementById(id);
+function tell(id, text) {
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+function holding(rest, change) {
+  const had = document.activeElement;
+  change();
+  if (had?.closest("[hidden]")) rest.focus();
+}
 function swatch(color) {
   const el = h("span", { class: "swatch", "aria-hidden": "true" });
   el.style.setProperty("--swatch", color);
   return el;
 }
 
-export { $, h, swatch };
+export { $, h, holding, swatch, tell };

@@ -105,7 +105,9 @@ function listed(d, shard, mine) {
   const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
   must(found, mine.nonce ? "Your ticket is not on the list, and you have a receipt for it: it was left out." : "Your ticket is not on the list.");
   must(!mine.nonce || found[1] === mine.nonce, "Your ticket is on the list with another number beside it than your receipt has.");
-  return found[2];
+  const rank = found[2];
+  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, "Your ticket is on the list, and there is no place beside it.");
+  return rank;
 }
 class Tally {
   #score;

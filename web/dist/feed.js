@@ -196,6 +196,11 @@ class Feed {
       this.#snapshot(frame);
     } catch (err) {
       const code = codeOf(err);
+      if (turn === this.#turn && code === "ticket_missing" && !this.#guarded) {
+        this.#guarded = true;
+        this.#open();
+        return;
+      }
       if (turn === this.#turn) this.#sink.mode(code === "token_missing" ? "guarded" : code.startsWith("pass_") ? "outside" : "waiting");
     }
     if (turn !== this.#turn) return;

@@ -41,8 +41,8 @@ function solve(work, tell, instead) {
   });
 }
 async function wait({ waited, seconds }, tell) {
-  const begun = Date.now();
-  for (let part = 0; part < 1; part = (Date.now() - begun) / (seconds * 1e3)) {
+  const begun = performance.now();
+  for (let part = 0; part < 1; part = (performance.now() - begun) / (seconds * 1e3)) {
     tell(part);
     await new Promise((done) => {
       setTimeout(done, 250);

@@ -2,7 +2,7 @@ const PLACE = "seatcast.place.";
 const PASS = "seatcast.pass.";
 const RECEIPT = "seatcast.receipt.";
 const TICKET = "seatcast.ticket.";
-const KEPT = 3600;
+const BACK = 1800;
 function cookie(event, pass, seconds) {
   const secure = location.protocol === "https:" ? "; Secure" : "";
   document.cookie = `seatcast-pass=${pass}; Path=/events/${encodeURIComponent(event)}; Max-Age=${seconds}; SameSite=Lax${secure}`;
@@ -14,6 +14,13 @@ function read(key) {
     return JSON.parse(localStorage.getItem(key) ?? "null");
   } catch {
     return null;
+  }
+}
+function roomOf(token) {
+  try {
+    return JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).room;
+  } catch {
+    return void 0;
   }
 }
 class Keep {
@@ -28,6 +35,10 @@ class Keep {
     localStorage.setItem(TICKET + this.#event, ticket);
     return other;
   }
+  /** own says that this tab knows whose line it is in. */
+  get own() {
+    return sessionStorage.getItem(TICKET + this.#event) !== null;
+  }
   /** place is what the server gave last. */
   get place() {
     return read(this.#key(PLACE));
@@ -36,23 +47,35 @@ class Keep {
     if (p) localStorage.setItem(this.#key(PLACE), JSON.stringify(p));
     else localStorage.removeItem(this.#key(PLACE));
   }
+  /** waits is the place that was given, or null when there is none, or it has led inside. */
+  get waits() {
+    const p = this.place;
+    return p?.place && !p.until ? p : null;
+  }
   /** receipt is the one of a draw. */
   get receipt() {
     return read(this.#key(RECEIPT));
   }
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
-   * later takes its place but the receipt of another announcement.
+   * later takes its place but the receipt of another announcement. Of those before, the
+   * first of the same room is kept.
    */
   give(ticket, place, announcement) {
     const had = this.receipt;
     if (had?.announcement === announcement) return;
-    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: had?.before ?? had?.place }));
+    const here = (token) => token && roomOf(token) === roomOf(place) && token;
+    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: here(had?.before) || here(had?.place) || had?.place }));
   }
-  /** A proxy that checks passes sees this one when the page of the event is asked for. */
-  set pass(pass) {
+  /**
+   * enter keeps a pass until a time, now being the server's. A proxy that checks passes sees
+   * it when the page of the event is asked for. The place has led inside: nobody joins with
+   * it unasked.
+   */
+  enter(pass, until, now) {
+    this.place = { ...this.place, until };
     localStorage.setItem(passKey(this.#event), pass);
-    cookie(this.#event, pass, KEPT);
+    cookie(this.#event, pass, Math.ceil((Date.parse(until) - now) / 1e3) + BACK);
   }
   #key(what) {
     return `${what + this.#event}.${ticketOf(this.#event)}`;
@@ -86,4 +109,4 @@ function slower(why) {
   return "The line moves more slowly at the moment, so that everybody inside can book without trouble. Your place is kept.";
 }
 
-export { Keep, backToLine, passFor, range, slower, toLine };
+export { Keep, backToLine, passFor, range, roomOf, slower, toLine };

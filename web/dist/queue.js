@@ -1,33 +1,33 @@
-import { Api, problem } from './api.js';
+import { Api, problem, Problem } from './api.js';
 import { Check } from './check.js';
 import { Clock } from './clock.js';
-import { $ } from './dom.js';
+import { $, holding, tell } from './dom.js';
 import { shardOf } from './draw.js';
 import { prove } from './gate.js';
-import { Keep, range, slower } from './line.js';
+import { Keep } from './line.js';
+import { OUT, called, waits, placed, view, trouble } from './place.js';
 import { Session } from './session.js';
-import { sentence, when, count, number } from './words.js';
+import { sentence, number, when } from './words.js';
 
 const event = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 const base = `/v1/queue/${encodeURIComponent(event)}`;
-const api = new Api(new Clock(), new Session());
+const clock = new Clock();
+const api = new Api(clock, new Session());
 const keep = new Keep(event);
 const check = new Check(base, keep);
 let zone = "UTC";
 let name = "Seatcast";
 let frame = null;
-let mine = null;
-let shown = Infinity;
-let inside = false;
-let leftOut = false;
-let audio = null;
-const busy = /* @__PURE__ */ new Set();
+let mine = OUT;
+let turned = false;
+const busy = /* @__PURE__ */ new Map();
 const due = /* @__PURE__ */ new Map();
-function later(step, ms) {
+const troubles = /* @__PURE__ */ new Map();
+function later(step, ms, byHand) {
   cancel(step);
   due.set(step, setTimeout(() => {
     due.delete(step);
-    step();
+    step(byHand);
   }, ms));
 }
 function cancel(step) {
@@ -35,37 +35,68 @@ function cancel(step) {
   due.delete(step);
 }
 function once(take) {
-  const step = async () => {
-    if (busy.has(step)) return;
-    busy.add(step);
+  const step = (byHand = false) => {
+    if (!busy.has(step)) busy.set(step, go(byHand).finally(() => busy.delete(step)));
+    return busy.get(step);
+  };
+  const go = async (byHand) => {
     cancel(step);
     try {
-      await take();
-      trouble(step, "");
+      await take(byHand);
+      troubles.delete(step);
     } catch (err) {
-      failed(err, step);
-    } finally {
-      busy.delete(step);
+      failed(problem(err), step, byHand);
     }
+    draw();
   };
   return step;
 }
+function failed(p, step, byHand) {
+  if (p.code === "no_queue") {
+    end();
+    return;
+  }
+  troubles.delete(step);
+  if (p.code === "no_place") {
+    lost();
+    return;
+  }
+  troubles.set(step, p);
+  const passing = p.passing || p.retryAfter > 0;
+  if (passing) later(step, p.retryAfter || 3e3, byHand);
+  else if (mine.is === "back" && p.code !== "token_missing") mine = OUT;
+}
+function lost() {
+  if (keep.waits) {
+    mine = { is: "back", ticket: mine.ticket };
+    later(join, 500 + 1e3 * Math.random());
+  } else if (mine.is !== "out") {
+    mine = keep.own ? { is: "out", why: keep.place ? "spent" : "lost" } : OUT;
+  }
+}
+const steps = () => [join, find, ask, learnRank, leave];
+function forget() {
+  steps().forEach(cancel);
+  steps().forEach((step) => troubles.delete(step));
+}
+const ready = () => called(frame, mine);
+const drawn = () => mine.is === "listed" && frame?.draw?.state === "drawn";
 function hear(f) {
-  if (frame && f.n <= frame.n) return;
-  const lost = frame?.since && f.since && f.since !== frame.since;
+  if (frame?.state === "none") watch();
+  else if (frame && f.n <= frame.n) return;
+  const missed = frame?.since && f.since && f.since !== frame.since;
+  clock.heard(f.at);
   frame = f;
-  if (lost && mine && !inside) later(join, 5e3 * Math.random());
+  if (mine.is === "placed") mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
+  if (missed && waits(mine)) later(join, 5e3 * Math.random());
   if (drawn() && !due.has(learnRank)) later(learnRank, 1e3 * Math.random());
   if (expiring(f)) join();
   draw();
   if (ready() && !due.has(ask)) ask();
 }
-const ready = () => !inside && frame?.state === "open" && placed() > 0 && placed() <= frame.serving;
-const placed = () => mine?.number ?? 0;
-const drawn = () => Boolean(mine?.draw) && frame?.draw?.state === "drawn";
 let renewAt = null;
 function expiring(f) {
-  if (f.state !== "draw" || !mine?.draw || !f.closesAt) return false;
+  if (f.state !== "draw" || mine.is !== "listed") return false;
   const closes = Date.parse(f.closesAt);
   renewAt ??= closes - 15e3 - Math.random() * Math.min(12e4, (closes - f.at) / 2);
   if (f.at < renewAt) return false;
@@ -73,11 +104,13 @@ function expiring(f) {
   return true;
 }
 const code = $("code");
+const unproved = ["proof_required", "bad_proof", "proof_expired", "proof_used"];
+let proven = null;
 async function brought(afresh) {
   const place2 = keep.place?.place;
   const typed = code.value.trim();
-  const shown2 = !typed && (afresh || frame?.asks === "proof" && !place2) ? await proof() : {};
-  return { ...place2 && { place: place2 }, ...typed && { code: typed }, ...shown2 };
+  if (!typed && (afresh || frame?.asks === "proof" && !place2)) proven ??= await proof();
+  return { ...place2 && { place: place2 }, ...typed && { code: typed }, ...!typed && proven };
 }
 async function proof() {
   const box = $("proof");
@@ -89,66 +122,86 @@ async function proof() {
   try {
     return await prove(api, base, (kind, part) => {
       box.hidden = false;
-      instead.hidden = kind === "wait";
+      holding($("news"), () => {
+        instead.hidden = kind === "wait";
+      });
       const now = quarters[Math.min(4, Math.floor(part * 4))];
-      const text = kind === "wait" ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`;
-      if ($("proof-text").textContent !== text) $("proof-text").textContent = text;
+      tell("proof-text", kind === "wait" ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`);
       $("proof-bar").value = 100 * part;
     }, rather);
   } finally {
-    box.hidden = true;
+    holding($("news"), () => {
+      box.hidden = true;
+    });
   }
 }
 function wrong(text) {
   $("code-error").textContent = text;
   if (text) {
     code.setAttribute("aria-invalid", "true");
-    $("code-field").hidden = false;
+    draw();
     code.focus();
   } else {
     code.removeAttribute("aria-invalid");
   }
 }
-const unproved = ["proof_required", "bad_proof", "proof_expired", "proof_used"];
-const post = async (afresh) => api.call("POST", base, { body: await brought(afresh) });
-async function bring() {
+async function bring(byHand, afresh = false) {
   try {
-    return await post(false);
+    const got = await api.call("POST", base, { body: await brought(afresh), quiet: !byHand });
+    proven = null;
+    return got;
   } catch (err) {
     if (!unproved.includes(problem(err).code)) throw err;
-    return post(true);
+    proven = null;
+    if (afresh || !byHand) throw err;
+    return bring(byHand, true);
   }
 }
-async function brings() {
+async function brings(byHand) {
   wrong("");
   try {
-    return await bring();
+    return await bring(byHand);
   } catch (err) {
     const p = problem(err);
     if (!["code_required", "bad_code", "code_used"].includes(p.code)) throw p;
-    wrong(sentence(p));
+    if (mine.is === "back") mine = OUT;
+    if (byHand) wrong(sentence(p));
     return null;
   }
 }
-const join = once(async () => {
-  let got = await brings();
-  if (!got) return;
-  if (keep.is(got.ticket)) {
-    shown = Infinity;
-    if (keep.place) got = await bring();
+const join = once(async (byHand) => {
+  if (!byHand && (!keep.waits || busy.has(leave))) {
+    if (mine.is === "back") mine = OUT;
+    return;
   }
-  mine = got;
-  const kept = keep.place;
-  const from = kept && kept.number === got.number ? kept.from : Math.max(1, (got.number ?? 0) - (frame?.serving ?? 0));
-  if (got.place) keep.place = { place: got.place, number: got.number, from };
-  if (got.place && got.draw) keep.give(got.ticket, got.place, got.announcement);
-  draw();
-  if (drawn()) learnRank();
-  if (got.insideUntil || ready()) ask();
+  let got = await brings(byHand);
+  if (!got) return;
+  if (keep.is(got.ticket) && keep.waits) got = await bring(byHand);
+  has(got);
 });
+const find = once(async (byHand) => has(await api.call("GET", `${base}/me`, { quiet: !byHand })));
+function has(got) {
+  const { ticket, place: place2, number: n, insideUntil: until } = got;
+  steps().forEach((step) => troubles.delete(step));
+  const kept = keep.place;
+  if (place2) keep.place = { place: place2, number: n, from: kept && kept.number === n ? kept.from : void 0 };
+  if (place2 && got.draw) keep.give(ticket, place2, got.announcement);
+  if (until && mine.is === "inside") mine = { ...mine, until };
+  else if (until) mine = { is: "back", ticket };
+  else if (n) stand(ticket, n);
+  else mine = { is: "listed", ticket, leftOut: mine.leftOut };
+  draw();
+  if ((mine.is === "back" || ready()) && !due.has(ask)) ask();
+  if (drawn()) learnRank();
+}
+function stand(ticket, n) {
+  const kept = keep.waits;
+  mine = placed(mine, { ticket, number: n }, frame?.serving ?? 0, kept?.number === n ? kept.from : void 0);
+  if (kept) keep.place = { ...kept, number: mine.number, from: mine.from };
+}
 const learnRank = once(async () => {
   const me = mine;
-  if (!me || !drawn() || leftOut) return;
+  if (me.is !== "listed" || !drawn() || me.leftOut) return;
   const d = await api.get(`${base}/draw`);
   if (!("key" in d)) {
     later(learnRank, 2e3);
@@ -157,129 +210,118 @@ const learnRank = once(async () => {
   const shard = await api.get(`${base}/draw/shards/${shardOf(me.ticket, d.tickets)}?key=${d.key}`);
   if (mine !== me) return;
   const found = shard.tickets.find(([ticket]) => ticket === me.ticket);
-  if (!found) {
-    leftOut = true;
-    join();
+  if (found) {
+    stand(me.ticket, found[2]);
   } else {
-    const rank = found[2];
-    mine = { ...me, draw: false, number: rank };
-    keep.place = { ...keep.place, number: rank, from: Math.max(1, rank - (frame?.serving ?? 0)) };
+    mine = { ...me, leftOut: true };
+    join();
   }
-  draw();
 });
 const ask = once(async () => {
-  while (mine && !inside) {
-    const got = await api.call("POST", `${base}/pass`, { body: { place: keep.place?.place ?? "" } });
-    if ("pass" in got && mine) enter(got);
-    if ("pass" in got || "number" in got) return;
+  const waiting = () => mine.is === "placed" || mine.is === "back";
+  while (waiting()) {
+    let got;
+    try {
+      got = await api.call("POST", `${base}/pass`, { body: { place: keep.place?.place ?? "" }, quiet: true });
+    } catch (err) {
+      if (waiting()) throw err;
+      return;
+    }
+    if (!waiting()) return;
+    if ("pass" in got) {
+      keep.enter(got.pass, got.expiresAt, clock.now());
+      mine = { is: "inside", ticket: mine.ticket, until: got.expiresAt, leftOut: mine.leftOut };
+      return;
+    }
+    if ("number" in got) {
+      if (mine.is === "back") stand(mine.ticket, got.number);
+      return;
+    }
     await new Promise((done) => setTimeout(done, 1e3 + 1e3 * Math.random()));
   }
 });
-function enter({ pass, expiresAt }) {
-  keep.pass = pass;
-  welcome(expiresAt);
-}
-function welcome(expiresAt) {
-  inside = true;
-  const go = $("enter");
-  go.href = `/events/${encodeURIComponent(event)}`;
-  go.hidden = false;
-  document.title = `It is your turn: ${name}`;
-  news(`It is your turn. You have until ${when(expiresAt, zone)}.`);
-  if ($("sound").checked) beep();
-  draw();
-  go.focus();
-}
+const leave = once(async (byHand) => {
+  await busy.get(join);
+  await api.call("DELETE", `${base}/me`, { quiet: !byHand });
+  forget();
+  keep.place = null;
+  mine = OUT;
+});
+let audio = null;
 function listen() {
   audio ??= new AudioContext();
   audio.resume();
 }
 function beep() {
-  if (!audio) return;
+  if (!audio || !$("sound").checked) return;
   const tone = audio.createOscillator();
   tone.connect(audio.destination);
   tone.start();
   tone.stop(audio.currentTime + 0.4);
 }
-function failed(err, step) {
-  const p = problem(err);
-  if (p.code === "no_place") {
-    mine = null;
-    if (keep.place) {
-      later(join, 500 + 1e3 * Math.random());
-      draw();
-      return;
-    }
-  }
-  draw();
-  if (p.code !== "token_missing" && !told.has(p.code)) trouble(step, sentence(p));
-  if (p.passing || p.retryAfter > 0) later(step, p.retryAfter || 3e3);
-}
-const told = /* @__PURE__ */ new Set(["queue_paused", "queue_over", "not_drawn"]);
-const troubles = /* @__PURE__ */ new Map();
-function trouble(step, text) {
-  if (text) troubles.set(step, text);
-  else troubles.delete(step);
-  const [last = ""] = [...troubles.values()].reverse();
-  $("trouble").hidden = !last;
-  if ($("trouble").textContent !== last) $("trouble").textContent = last;
-}
-let said = "";
-function news(text) {
-  if (text !== said) $("news").textContent = said = text;
-}
-const states = {
-  draw: () => mine ? "You take part in the draw." : "Whoever joins now takes part in the draw.",
-  closed: (f) => `The line opens ${when(f.opensAt, zone)}.`,
-  open: () => mine ? "Stay here: we tell you when it is your turn." : "The line is open.",
-  paused: () => "Nobody is let in for the moment. Your place is kept.",
-  over: () => "Nobody is let in any more."
-};
+const told = ["token_missing", "queue_paused", "queue_over", "not_drawn"];
 function draw() {
-  if (!frame) return;
-  if (!inside) news(states[frame.state](frame));
-  const over = frame.state === "over";
-  const waits = placed() > 0 && !inside && !over;
-  $("mine").hidden = !waits;
-  if (waits) place(frame);
-  $("left-out").hidden = !leftOut;
-  $("left").textContent = over ? "" : `${count(frame.seatsLeft, "seat")} left, ${number(frame.waiting)} waiting`;
-  $("join").hidden = Boolean(mine) || over;
-  $("code-field").hidden = Boolean(mine) || over || !frame.asks && !code.hasAttribute("aria-invalid");
-  $("code-label").textContent = frame.asks === "proof" ? "Your code, if you have one" : "Your code";
-  $("leave").hidden = !mine || inside || over;
-  $("sound-label").hidden = !mine || inside || over;
-  check.offer(frame.draw?.state === "drawn" ? mine : null);
+  const now = clock.now();
+  if (mine.is === "inside" && now >= Date.parse(mine.until)) mine = { is: "out", why: "spent" };
+  const stranger = [...troubles.values()].some((p) => p.code === "token_missing");
+  show(frame && view(frame, mine, { now, zone, name, stranger }));
+  const until = mine.is === "inside" ? mine.until : null;
+  const next = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, until].map((time) => Date.parse(time ?? "")).filter((time) => time > now));
+  if (next < Infinity) later(draw, Math.min(6e4, next - now));
 }
-function place(f) {
-  shown = Math.min(shown, Math.max(0, placed() - f.serving));
-  $("ahead").textContent = number(shown);
-  $("ahead-text").textContent = shown === 1 ? "is before you" : "are before you";
-  const from = Math.max(mine?.from ?? keep.place?.from ?? 1, 1);
-  $("progress").value = 100 * (1 - Math.min(1, shown / from));
-  const r = f.state === "open" && shown > 0 ? range(shown, f.eta) : null;
-  $("wait").textContent = !r ? "" : r.to === null ? "How long it takes nobody knows at the moment." : r.from === r.to ? `About ${count(r.to, "minute")}.` : `Between ${number(r.from)} and ${count(r.to, "minute")}.`;
-  $("slowed").textContent = f.state === "open" && shown > 0 ? slower(f.slowed) : "";
-  if (!inside) document.title = `${number(shown)} before you: ${name}`;
+function show(v) {
+  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code) && !(p.code === "queue_closing" && waits(mine)));
+  tell("trouble", last ? trouble(last, mine) : "");
+  $("trouble").hidden = !last;
+  if (!v || !frame) return;
+  const { asks } = frame;
+  const enter = $("enter");
+  enter.href = `/events/${encodeURIComponent(event)}`;
+  if (v.enter) tell("enter", v.enter);
+  tell("news", v.news);
+  tell("left", v.left);
+  if (v.place) place(v.place, v);
+  holding(v.enter ? enter : $("news"), () => {
+    enter.hidden = !v.enter;
+    $("mine").hidden = !v.place;
+    $("left-out").hidden = !mine.leftOut;
+    $("join").hidden = !v.join;
+    $("sign-in").hidden = !v.signIn;
+    $("code-field").hidden = !v.join || !asks && !code.hasAttribute("aria-invalid");
+    for (const id of ["leave", "sound-label", "kept"]) $(id).hidden = !v.waits;
+  });
+  tell("code-label", asks === "proof" ? "Your code, if you have one" : "Your code");
+  document.title = v.title;
+  const { ticket } = mine;
+  check.offer(frame.draw?.state === "drawn" && ticket !== void 0 ? { ...mine, ticket } : null);
+  if (v.turn === turned) return;
+  turned = v.turn;
+  if (!turned) return;
+  (v.enter ? enter : $("sign-in")).focus();
+  beep();
 }
-const leave = once(async () => {
-  await api.call("DELETE", `${base}/me`);
-  for (const step of [join, ask, learnRank]) cancel(step);
-  keep.place = null;
-  mine = null;
-  shown = Infinity;
-  document.title = name;
-  draw();
-});
+function place({ ahead, from }, { wait, slowed }) {
+  tell("ahead", number(ahead));
+  tell("ahead-text", ahead === 1 ? "is before you" : "are before you");
+  $("progress").value = 100 * (1 - Math.min(1, ahead / from));
+  tell("wait", wait);
+  tell("slowed", slowed);
+}
 const SILENCE = 25e3;
+let unwatch = () => {
+};
 function watch() {
   const stream = new EventSource(`${base}/live`);
-  const again = (ms) => {
-    stream.close();
-    look();
-    later(watch, ms);
-  };
   let silence = 0;
+  unwatch = () => {
+    stream.close();
+    clearTimeout(silence);
+  };
+  const again = (ms) => {
+    unwatch();
+    later(watch, ms);
+    look();
+  };
   const heard = () => {
     clearTimeout(silence);
     silence = setTimeout(again, SILENCE * (1 + Math.random() / 2), 0);
@@ -291,19 +333,34 @@ function watch() {
   stream.addEventListener("snapshot", on);
   stream.addEventListener("delta", on);
   stream.addEventListener("error", () => {
-    if (stream.readyState !== EventSource.CLOSED) return;
-    clearTimeout(silence);
-    again((frame?.poll_after_ms ?? 5e3) * (0.75 + Math.random() / 2));
+    if (stream.readyState === EventSource.CLOSED) again((frame?.poll_after_ms ?? 5e3) * (0.75 + Math.random() / 2));
   });
   heard();
 }
 const look = once(async () => hear(await api.get(base)));
-function act({ frame: f, mine: m, until, problem: p }) {
+function end() {
+  unwatch();
+  [watch, look].forEach(cancel);
+  forget();
+  frame = { state: "none" };
+  mine = OUT;
+}
+const about = once(async () => {
+  const e = await api.get(`/v1/events/${encodeURIComponent(event)}`);
+  ({ name, zone } = e);
+  tell("name", name);
+  tell("where", `${e.venue}, ${when(e.startsAt, zone)}`);
+});
+function back(byHand = false) {
+  const step = keep.waits ? join : find;
+  step(byHand);
+}
+function act({ frame: f, mine: m = OUT, problem: p }) {
   frame = f;
-  mine = m ?? null;
+  mine = m;
+  if (p) troubles.set(look, new Problem(p));
   draw();
-  if (until) welcome(until);
-  if (p) trouble(look, sentence(p));
+  cancel(draw);
 }
 async function main() {
   const scene = new URLSearchParams(location.search).get("preview");
@@ -311,27 +368,28 @@ async function main() {
     (await import('./preview.js')).preview(scene, act);
     return;
   }
-  $("join").onclick = join;
+  $("join").onclick = () => join(true);
   code.onkeydown = (e) => {
-    if (e.key === "Enter") join();
+    if (e.key === "Enter") join(true);
   };
-  $("leave").onclick = leave;
+  $("sign-in").onclick = () => back(true);
+  $("leave").onclick = () => leave(true);
   $("sound").onchange = listen;
   document.addEventListener("visibilitychange", async () => {
     if (document.visibilityState !== "visible") return;
     await look();
-    if (mine && !inside) join();
+    if (waits(mine)) join();
+    else if (mine.is === "inside") find();
   });
-  api.get(`/v1/events/${encodeURIComponent(event)}`).then((e) => {
-    ({ name, zone } = e);
-    document.title = name;
-    $("name").textContent = name;
-    $("where").textContent = `${e.venue}, ${when(e.startsAt, zone)}`;
-    draw();
-  }, () => {
+  addEventListener("storage", () => {
+    if (waits(mine) && !keep.waits) find();
   });
+  const until = Date.parse(keep.place?.until ?? "");
+  if (keep.waits || until > clock.now()) mine = { is: "back" };
+  else if (until && keep.own) mine = { is: "out", why: "spent" };
+  about();
   watch();
   await look();
-  if (keep.place) join();
+  if (mine.is === "back") back();
 }
 main();

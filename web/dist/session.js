@@ -5,32 +5,33 @@ const TOKEN = "seatcast.token";
 const TIMEOUT = 15e3;
 class Session {
   #asking = null;
+  #visiting = null;
+  #demo = true;
+  // the server may sign anybody in
   #refused = false;
   // the last token
-  /** token is a session token, signing in first when there is none. */
-  async token() {
-    return sessionStorage.getItem(TOKEN) ?? this.#signIn();
-  }
-  /** known says whether there is a session, without signing in. */
-  get known() {
-    return sessionStorage.getItem(TOKEN) !== null;
+  /**
+   * token is a session token, signing in first when there is none. Where somebody has to
+   * be asked it fails with an AbortError when they would not, or when it is to be quiet.
+   */
+  async token(quiet = false) {
+    const had = sessionStorage.getItem(TOKEN);
+    if (had !== null) return had;
+    this.#visiting ??= this.#visit().finally(() => {
+      this.#visiting = null;
+    });
+    const token = await this.#visiting ?? await this.#ask(quiet);
+    sessionStorage.setItem(TOKEN, token);
+    return token;
   }
   /** forget drops a token the server refused. */
   forget() {
     sessionStorage.removeItem(TOKEN);
     this.#refused = true;
   }
-  #signIn() {
-    this.#asking ??= (async () => await this.#demo() ?? this.#ask())().then((token) => {
-      sessionStorage.setItem(TOKEN, token);
-      return token;
-    }).finally(() => {
-      this.#asking = null;
-    });
-    return this.#asking;
-  }
-  /** demo returns a token, or null where the server offers no demo sign-in. */
-  async #demo() {
+  /** visit returns a token, or null where the server offers no demo sign-in. */
+  async #visit() {
+    if (!this.#demo) return null;
     let user = sessionStorage.getItem(USER);
     if (!user) {
       user = `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
@@ -42,11 +43,19 @@ class Session {
       body: JSON.stringify({ user }),
       signal: AbortSignal.timeout(TIMEOUT)
     });
-    if (res.status === 404 || res.status === 405) return null;
+    this.#demo = res.status !== 404 && res.status !== 405;
+    if (!this.#demo) return null;
     if (!res.ok) throw new TypeError("sign-in failed");
     return (await res.json()).token;
   }
-  #ask() {
+  async #ask(quiet) {
+    if (quiet) throw new DOMException("not signed in", "AbortError");
+    this.#asking ??= this.#dialog().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+  #dialog() {
     const dialog = $("signin");
     const field = $("signin-token");
     $("signin-refused").hidden = !this.#refused;

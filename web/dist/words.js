@@ -14,6 +14,13 @@ function when(time, zone) {
     timeZoneName: "short"
   }).format(new Date(time));
 }
+function hour(time, zone) {
+  return new Intl.DateTimeFormat(void 0, { hour: "numeric", minute: "2-digit", timeZone: zone, timeZoneName: "short" }).format(new Date(time));
+}
+function sameDay(a, b, zone) {
+  const day = new Intl.DateTimeFormat(void 0, { dateStyle: "short", timeZone: zone });
+  return day.format(new Date(a)) === day.format(new Date(b));
+}
 const numbers = new Intl.NumberFormat();
 const number = (n) => numbers.format(n);
 const count = (n, one, many = `${one}s`) => `${number(n)} ${n === 1 ? one : many}`;
@@ -39,10 +46,10 @@ const sentences = {
   token_expired: "You have been signed out. Sign in again; nothing you chose is lost.",
   sale_not_open: "The sale is not open at the moment.",
   event_cancelled: "This event is cancelled.",
-  no_queue: "There is no waiting room here.",
+  no_queue: "There is no waiting room for this event.",
   no_place: "You have no place in this line. Join it first.",
-  queue_not_open: "It is not time yet. Your place is kept.",
-  queue_closing: "The list is being closed this very moment. Try again: you will be right behind it.",
+  queue_not_open: "It is not time yet. We try again in a moment.",
+  queue_closing: "The list is being closed this very moment. We try again in a moment: you will be right behind it.",
   queue_paused: "Nobody is let in for the moment. Your place is kept.",
   code_required: "Type the code that came with your invitation.",
   bad_code: "This is not a code for this event. Check it letter by letter.",
@@ -123,4 +130,4 @@ function sentence({ code = "", detail, reason = "" }) {
 }
 const statusWords = ["available", "on hold", "sold", "not for sale"];
 
-export { CANCELLED, UNHELD, codes, count, money, number, reasons, remaining, sentence, statusWords, ticketWords, when };
+export { CANCELLED, UNHELD, codes, count, hour, money, number, reasons, remaining, sameDay, sentence, statusWords, ticketWords, when };

@@ -68,8 +68,7 @@ export class Api {
     const pass = passFor(path);
     if (pass) headers['Seatcast-Pass'] = pass;
     for (let again = true; ; again = false) {
-      if (quiet && !this.#session.known) throw new Problem({ code: 'token_missing' });
-      headers.Authorization = `Bearer ${await this.#token()}`;
+      headers.Authorization = `Bearer ${await this.#token(quiet)}`;
       try {
         return await this.#send<T>(method, path, { cache: 'no-store', headers, body: body === undefined ? null : JSON.stringify(body) });
       } catch (err) {
@@ -82,9 +81,9 @@ export class Api {
     }
   }
 
-  async #token(): Promise<string> {
+  async #token(quiet: boolean): Promise<string> {
     try {
-      return await this.#session.token();
+      return await this.#session.token(quiet);
     } catch (err) {
       throw new Problem({ code: err instanceof DOMException && err.name === 'AbortError' ? 'token_missing' : 'offline' });
     }

@@ -43,6 +43,18 @@ export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attrs: Attrs = 
 /** $ finds the one element of the page with this id, which is there and is a T. */
 export const $ = <T extends HTMLElement = HTMLElement>(id: string): T => document.getElementById(id) as T;
 
+/** tell writes a text where it is another: what is written anew is read out again. */
+export function tell(id: string, text: string): void {
+  if ($(id).textContent !== text) $(id).textContent = text;
+}
+
+/** holding changes the page, and gives the focus to rest if it hides what had it. */
+export function holding(rest: HTMLElement, change: () => void): void {
+  const had = document.activeElement;
+  change();
+  if (had?.closest('[hidden]')) rest.focus();
+}
+
 /**
  * swatch is a small dot of a colour that data gives: a style attribute would
  * be refused by the page's content policy.

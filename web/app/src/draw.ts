@@ -136,7 +136,7 @@ export function keyFollows(d: wire.Drawn): void {
 
 /**
  * listed checks that a receipt's ticket, or that of who has none, is on the list whose
- * fingerprint was published, and returns its rank.
+ * fingerprint was published with a rank, and returns that.
  */
 export function listed(d: wire.Drawn, shard: wire.Shard, mine: { ticket: string; nonce?: string }): number {
   const want = shardOf(mine.ticket, d.tickets);
@@ -147,7 +147,9 @@ export function listed(d: wire.Drawn, shard: wire.Shard, mine: { ticket: string;
   const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
   must(found, mine.nonce ? 'Your ticket is not on the list, and you have a receipt for it: it was left out.' : 'Your ticket is not on the list.');
   must(!mine.nonce || found[1] === mine.nonce, 'Your ticket is on the list with another number beside it than your receipt has.');
-  return found[2];
+  const rank = found[2];
+  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, 'Your ticket is on the list, and there is no place beside it.');
+  return rank;
 }
 
 /** Tally takes in the whole list, line by line, and works all ranks out. */

@@ -243,6 +243,11 @@ export class Feed {
       this.#snapshot(frame);
     } catch (err) {
       const code = codeOf(err);
+      if (turn === this.#turn && code === 'ticket_missing' && !this.#guarded) { // it is guarded since this page was opened
+        this.#guarded = true;
+        this.#open();
+        return;
+      }
       if (turn === this.#turn) this.#sink.mode(code === 'token_missing' ? 'guarded' : code.startsWith('pass_') ? 'outside' : 'waiting');
     }
     if (turn !== this.#turn) return; // another chart, or something else took over

@@ -1,19 +1,21 @@
 // What is worked out from the frame of a line, and what a browser keeps of one.
 
-import type { Eta, Place } from './wire';
+import type { Eta } from './wire';
 
-/** Mine is what the shopper has in a line. */
-export interface Mine extends Pick<Place, 'ticket' | 'draw' | 'number'> { from?: number }
-
-/** KeptPlace is a place as it is kept, with how many were before it at first. */
-export interface KeptPlace { place?: string; number?: number; from: number }
+/** KeptPlace is a place as it is kept. */
+export interface KeptPlace {
+  place?: string; // signed
+  number?: number;
+  from?: number; // how many were before it at first
+  until?: string; // its time inside ends, or ended
+}
 
 /** KeptReceipt is the signed place of who takes part in a draw. */
 export interface KeptReceipt {
   ticket: string;
   place: string;
   announcement?: string; // SHA-256
-  before?: string; // the place of another announcement
+  before?: string; // that of another announcement, or of an earlier room
 }
 
 const PLACE = 'seatcast.place.';
@@ -21,7 +23,7 @@ const PASS = 'seatcast.pass.';
 const RECEIPT = 'seatcast.receipt.';
 const TICKET = 'seatcast.ticket.';
 
-const KEPT = 3600; // seconds: longer than the time inside, for who comes back to pay
+const BACK = 1800; // seconds after the time inside, for who comes back to pay
 
 function cookie(event: string, pass: string, seconds: number): void {
   const secure = location.protocol === 'https:' ? '; Secure' : '';
@@ -40,6 +42,11 @@ function read<T>(key: string): T | null {
   try { return JSON.parse(localStorage.getItem(key) ?? 'null') as T | null; } catch { return null; }
 }
 
+/** roomOf is the room that a signed place or a receipt names, or undefined: an event may have one after the other. */
+export function roomOf(token: string): number | undefined {
+  try { return JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).room; } catch { return undefined; }
+}
+
 /** Keep is what this browser keeps of one event, for each account: a second tab finds it too. */
 export class Keep {
   #event: string;
@@ -54,6 +61,9 @@ export class Keep {
     return other;
   }
 
+  /** own says that this tab knows whose line it is in. */
+  get own(): boolean { return sessionStorage.getItem(TICKET + this.#event) !== null; }
+
   /** place is what the server gave last. */
   get place(): KeptPlace | null { return read(this.#key(PLACE)); }
 
@@ -62,23 +72,36 @@ export class Keep {
     else localStorage.removeItem(this.#key(PLACE));
   }
 
+  /** waits is the place that was given, or null when there is none, or it has led inside. */
+  get waits(): KeptPlace | null {
+    const p = this.place;
+    return p?.place && !p.until ? p : null;
+  }
+
   /** receipt is the one of a draw. */
   get receipt(): KeptReceipt | null { return read(this.#key(RECEIPT)); }
 
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
-   * later takes its place but the receipt of another announcement.
+   * later takes its place but the receipt of another announcement. Of those before, the
+   * first of the same room is kept.
    */
   give(ticket: string, place: string, announcement?: string): void {
     const had = this.receipt;
     if (had?.announcement === announcement) return;
-    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: had?.before ?? had?.place }));
+    const here = (token?: string) => token && roomOf(token) === roomOf(place) && token;
+    localStorage.setItem(this.#key(RECEIPT), JSON.stringify({ ticket, place, announcement, before: here(had?.before) || here(had?.place) || had?.place }));
   }
 
-  /** A proxy that checks passes sees this one when the page of the event is asked for. */
-  set pass(pass: string) {
+  /**
+   * enter keeps a pass until a time, now being the server's. A proxy that checks passes sees
+   * it when the page of the event is asked for. The place has led inside: nobody joins with
+   * it unasked.
+   */
+  enter(pass: string, until: string, now: number): void {
+    this.place = { ...this.place, until };
     localStorage.setItem(passKey(this.#event), pass);
-    cookie(this.#event, pass, KEPT);
+    cookie(this.#event, pass, Math.ceil((Date.parse(until) - now) / 1000) + BACK);
   }
 
   #key(what: string): string { return `${what + this.#event}.${ticketOf(this.#event)}`; }

@@ -1,43 +1,44 @@
 // The page of a line: your place, how long it may take, and when it is your turn.
-// It is the same for everybody; what is yours comes from one call.
+// It is the same for everybody; what is yours comes from one call. Nobody joins, and is
+// asked to sign in, but by their own hand.
 
-import { Api, problem } from './api';
+import { Api, Problem, problem } from './api';
 import { Check } from './check';
 import { Clock } from './clock';
-import { $ } from './dom';
+import { $, holding, tell } from './dom';
 import { shardOf } from './draw';
 import { prove } from './gate';
-import { Keep, range, slower, type Mine } from './line';
+import { Keep } from './line';
+import { called, OUT, placed, trouble, view, waits, type Mine, type Placed, type Room, type View } from './place';
 import type { Scene } from './preview';
 import { Session } from './session';
 import type * as wire from './wire';
-import { count, number, sentence, when } from './words';
+import { number, sentence, when } from './words';
 
 const event = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 const base = `/v1/queue/${encodeURIComponent(event)}`;
-const api = new Api(new Clock(), new Session());
+const clock = new Clock();
+const api = new Api(clock, new Session());
 const keep = new Keep(event);
 const check = new Check(base, keep);
 
 let zone = 'UTC';
 let name = 'Seatcast';
-let frame: wire.Line | null = null;
-let mine: Mine | null = null; // what the server says this account has
-let shown = Infinity; // how many were before it: never more again
-let inside = false;
-let leftOut = false; // of the list of the draw
-let audio: AudioContext | null = null;
+let frame: Room | null = null;
+let mine: Mine = OUT;
+let turned = false; // its turn has been told
 
-/** Step is something the page does, again and again where it must. */
-type Step = () => unknown;
+/** Step is something the page does, again and again where it must. By hand: somebody wants it, who may be asked to sign in. */
+type Step = (byHand?: boolean) => unknown;
 
-const busy = new Set<Step>(); // steps that are being taken
+const busy = new Map<Step, Promise<unknown>>(); // steps that are being taken -> until then
 const due = new Map<Step, number>(); // steps that are taken again -> their timer
+const troubles = new Map<Step, Problem>(); // steps -> what is wrong with them, until it is right
 
 /** later takes a step again, once, whatever asks for it. */
-function later(step: Step, ms: number): void {
+function later(step: Step, ms: number, byHand?: boolean): void {
   cancel(step);
-  due.set(step, setTimeout(() => { due.delete(step); step(); }, ms));
+  due.set(step, setTimeout(() => { due.delete(step); step(byHand); }, ms));
 }
 
 function cancel(step: Step): void {
@@ -46,38 +47,76 @@ function cancel(step: Step): void {
 }
 
 /** once makes a step that does nothing while it is taken. What failed is tried again when that may do. */
-function once(take: () => Promise<void>): () => Promise<void> {
-  const step = async () => {
-    if (busy.has(step)) return;
-    busy.add(step);
+function once(take: (byHand: boolean) => Promise<void>): Step {
+  const step: Step = (byHand = false) => {
+    if (!busy.has(step)) busy.set(step, go(byHand).finally(() => busy.delete(step)));
+    return busy.get(step);
+  };
+  const go = async (byHand: boolean) => {
     cancel(step);
     try {
-      await take();
-      trouble(step, '');
+      await take(byHand);
+      troubles.delete(step);
     } catch (err) {
-      failed(err, step);
-    } finally {
-      busy.delete(step);
+      failed(problem(err), step, byHand);
     }
+    draw();
   };
   return step;
 }
 
+/** failed notes what went wrong, and tries again what may succeed a moment later. */
+function failed(p: Problem, step: Step, byHand: boolean): void {
+  if (p.code === 'no_queue') {
+    end();
+    return;
+  }
+  troubles.delete(step);
+  if (p.code === 'no_place') {
+    lost();
+    return;
+  }
+  troubles.set(step, p);
+  const passing = p.passing || p.retryAfter > 0;
+  if (passing) later(step, p.retryAfter || 3000, byHand);
+  else if (mine.is === 'back' && p.code !== 'token_missing') mine = OUT;
+}
+
+/** lost is called when the server does not know of a place. One that is kept here it is shown. */
+function lost(): void {
+  if (keep.waits) {
+    mine = { is: 'back', ticket: mine.ticket };
+    later(join, 500 + 1000 * Math.random());
+  } else if (mine.is !== 'out') {
+    mine = keep.own ? { is: 'out', why: keep.place ? 'spent' : 'lost' } : OUT;
+  }
+}
+
+const steps = () => [join, find, ask, learnRank, leave]; // of what is ours
+
+/** forget ends what is asked of a place, and what was wrong with it. */
+function forget(): void {
+  steps().forEach(cancel);
+  steps().forEach((step) => troubles.delete(step));
+}
+
+const ready = () => called(frame, mine);
+const drawn = () => mine.is === 'listed' && frame?.draw?.state === 'drawn';
+
 /** hear takes a frame in; one that is older than what we have says nothing. */
 function hear(f: wire.Line): void {
-  if (frame && f.n <= frame.n) return;
-  const lost = frame?.since && f.since && f.since !== frame.since; // the server knows of us only what we bring
+  if (frame?.state === 'none') watch(); // there is one again
+  else if (frame && f.n <= frame.n) return;
+  const missed = frame?.since && f.since && f.since !== frame.since; // the server knows of us only what we bring
+  clock.heard(f.at);
   frame = f;
-  if (lost && mine && !inside) later(join, 5000 * Math.random()); // not all at once
+  if (mine.is === 'placed') mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
+  if (missed && waits(mine)) later(join, 5000 * Math.random()); // not all at once
   if (drawn() && !due.has(learnRank)) later(learnRank, 1000 * Math.random());
   if (expiring(f)) join();
   draw();
   if (ready() && !due.has(ask)) ask();
 }
-
-const ready = () => !inside && frame?.state === 'open' && placed() > 0 && placed() <= frame.serving;
-const placed = () => mine?.number ?? 0; // 0: there is no number yet
-const drawn = () => Boolean(mine?.draw) && frame?.draw?.state === 'drawn';
 
 let renewAt: number | null = null;
 
@@ -86,8 +125,8 @@ let renewAt: number | null = null;
  * joined is on it again when we join again.
  */
 function expiring(f: wire.Line): boolean {
-  if (f.state !== 'draw' || !mine?.draw || !f.closesAt) return false;
-  const closes = Date.parse(f.closesAt);
+  if (f.state !== 'draw' || mine.is !== 'listed') return false;
+  const closes = Date.parse(f.closesAt!);
   renewAt ??= closes - 15000 - Math.random() * Math.min(120000, (closes - f.at) / 2); // a frame comes every ten seconds
   if (f.at < renewAt) return false;
   renewAt = Infinity;
@@ -96,12 +135,16 @@ function expiring(f: wire.Line): boolean {
 
 const code = $<HTMLInputElement>('code');
 
+const unproved = ['proof_required', 'bad_proof', 'proof_expired', 'proof_used'];
+
+let proven: wire.Join | null = null; // what shows that somebody has taken the trouble, until the server has judged it
+
 /** brought is what a join brings: the place that is kept, which may be another account's, a code, or a proof. */
 async function brought(afresh: boolean): Promise<wire.Join> {
   const place = keep.place?.place;
   const typed = code.value.trim();
-  const shown = !typed && (afresh || frame?.asks === 'proof' && !place) ? await proof() : {};
-  return { ...(place && { place }), ...(typed && { code: typed }), ...shown };
+  if (!typed && (afresh || frame?.asks === 'proof' && !place)) proven ??= await proof();
+  return { ...(place && { place }), ...(typed && { code: typed }), ...(!typed && proven) };
 }
 
 /** proof has the browser do the work, or waits, and shows how far it is. */
@@ -113,14 +156,13 @@ async function proof(): Promise<wire.Join> {
   try {
     return await prove(api, base, (kind, part) => {
       box.hidden = false;
-      instead.hidden = kind === 'wait';
+      holding($('news'), () => { instead.hidden = kind === 'wait'; });
       const now = quarters[Math.min(4, Math.floor(part * 4))];
-      const text = kind === 'wait' ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`;
-      if ($('proof-text').textContent !== text) $('proof-text').textContent = text; // it is read out
+      tell('proof-text', kind === 'wait' ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`);
       $<HTMLProgressElement>('proof-bar').value = 100 * part;
     }, rather);
   } finally {
-    box.hidden = true;
+    holding($('news'), () => { box.hidden = true; });
   }
 }
 
@@ -129,61 +171,83 @@ function wrong(text: string): void {
   $('code-error').textContent = text;
   if (text) {
     code.setAttribute('aria-invalid', 'true');
-    $('code-field').hidden = false;
+    draw();
     code.focus();
   } else {
     code.removeAttribute('aria-invalid');
   }
 }
 
-const unproved = ['proof_required', 'bad_proof', 'proof_expired', 'proof_used'];
-
-const post = async (afresh: boolean) => api.call<wire.Place>('POST', base, { body: await brought(afresh) });
-
-/** bring joins, and once more with a new proof when that is what was missing. */
-async function bring(): Promise<wire.Place> {
+/** bring joins, with another proof when that is what was missing. */
+async function bring(byHand: boolean, afresh = false): Promise<wire.Place> {
   try {
-    return await post(false);
+    const got = await api.call<wire.Place>('POST', base, { body: await brought(afresh), quiet: !byHand });
+    proven = null;
+    return got;
   } catch (err) {
     if (!unproved.includes(problem(err).code)) throw err;
-    return post(true);
+    proven = null;
+    if (afresh || !byHand) throw err;
+    return bring(byHand, true);
   }
 }
 
 /** brings is bring of who may have typed a code: what is wrong with it is said at its field. */
-async function brings(): Promise<wire.Place | null> {
+async function brings(byHand: boolean): Promise<wire.Place | null> {
   wrong('');
   try {
-    return await bring();
+    return await bring(byHand);
   } catch (err) {
     const p = problem(err);
     if (!['code_required', 'bad_code', 'code_used'].includes(p.code)) throw p;
-    wrong(sentence(p));
+    if (mine.is === 'back') mine = OUT;
+    if (byHand) wrong(sentence(p));
     return null;
   }
 }
 
-const join: () => Promise<void> = once(async () => {
-  let got = await brings();
-  if (!got) return;
-  if (keep.is(got.ticket)) { // another account's place was shown
-    shown = Infinity;
-    if (keep.place) got = await bring();
+/** join gets a place, or the one that is kept. Who has none joins by hand alone. */
+const join: Step = once(async (byHand) => {
+  if (!byHand && (!keep.waits || busy.has(leave))) {
+    if (mine.is === 'back') mine = OUT;
+    return;
   }
-  mine = got;
-  const kept = keep.place;
-  const from = kept && kept.number === got.number ? kept.from : Math.max(1, (got.number ?? 0) - (frame?.serving ?? 0));
-  if (got.place) keep.place = { place: got.place, number: got.number, from };
-  if (got.place && got.draw) keep.give(got.ticket, got.place, got.announcement);
-  draw();
-  if (drawn()) learnRank();
-  if (got.insideUntil || ready()) ask();
+  let got = await brings(byHand);
+  if (!got) return;
+  if (keep.is(got.ticket) && keep.waits) got = await bring(byHand); // another account's place was shown
+  has(got);
 });
 
+/** find asks what this account has, and changes nothing. */
+const find: Step = once(async (byHand) => has(await api.call('GET', `${base}/me`, { quiet: !byHand })));
+
+/** has takes in what the server says this account has. */
+function has(got: wire.Place): void {
+  const { ticket, place, number: n, insideUntil: until } = got;
+  steps().forEach((step) => troubles.delete(step));
+  const kept = keep.place;
+  if (place) keep.place = { place, number: n, from: kept && kept.number === n ? kept.from : undefined };
+  if (place && got.draw) keep.give(ticket, place, got.announcement);
+  if (until && mine.is === 'inside') mine = { ...mine, until };
+  else if (until) mine = { is: 'back', ticket };
+  else if (n) stand(ticket, n);
+  else mine = { is: 'listed', ticket, leftOut: mine.leftOut };
+  draw();
+  if ((mine.is === 'back' || ready()) && !due.has(ask)) ask();
+  if (drawn()) learnRank();
+}
+
+/** stand is in the line at a number. */
+function stand(ticket: string, n: number): void {
+  const kept = keep.waits;
+  mine = placed(mine, { ticket, number: n }, frame?.serving ?? 0, kept?.number === n ? kept.from : undefined);
+  if (kept) keep.place = { ...kept, number: mine.number, from: mine.from };
+}
+
 /** learnRank looks the place up in the published draw: nobody is asked who we are. */
-const learnRank: () => Promise<void> = once(async () => {
+const learnRank: Step = once(async () => {
   const me = mine;
-  if (!me || !drawn() || leftOut) return;
+  if (me.is !== 'listed' || !drawn() || me.leftOut) return;
   const d = await api.get<wire.Draw>(`${base}/draw`);
   if (!('key' in d)) { // it is a cache's, of before the draw
     later(learnRank, 2000);
@@ -192,43 +256,48 @@ const learnRank: () => Promise<void> = once(async () => {
   const shard = await api.get<wire.Shard>(`${base}/draw/shards/${shardOf(me.ticket, d.tickets)}?key=${d.key}`);
   if (mine !== me) return;
   const found = shard.tickets.find(([ticket]) => ticket === me.ticket);
-  if (!found) {
-    leftOut = true;
-    join();
+  if (found) {
+    stand(me.ticket, found[2]);
   } else {
-    const rank = found[2];
-    mine = { ...me, draw: false, number: rank };
-    keep.place = { ...keep.place, number: rank, from: Math.max(1, rank - (frame?.serving ?? 0)) };
+    mine = { ...me, leftOut: true };
+    join();
   }
-  draw();
 });
 
 /** ask asks for the pass, again and again while it is our turn. */
-const ask: () => Promise<void> = once(async () => {
-  while (mine && !inside) {
-    const got = await api.call<wire.Turn>('POST', `${base}/pass`, { body: { place: keep.place?.place ?? '' } });
-    if ('pass' in got && mine) enter(got);
-    if ('pass' in got || 'number' in got) return; // not called after all: a frame will say so
+const ask: Step = once(async () => {
+  const waiting = () => mine.is === 'placed' || mine.is === 'back';
+  while (waiting()) {
+    let got;
+    try {
+      got = await api.call<wire.Turn>('POST', `${base}/pass`, { body: { place: keep.place?.place ?? '' }, quiet: true });
+    } catch (err) {
+      if (waiting()) throw err;
+      return;
+    }
+    if (!waiting()) return;
+    if ('pass' in got) {
+      keep.enter(got.pass, got.expiresAt, clock.now());
+      mine = { is: 'inside', ticket: mine.ticket, until: got.expiresAt, leftOut: mine.leftOut };
+      return;
+    }
+    if ('number' in got) { // not called after all: a frame will say so
+      if (mine.is === 'back') stand(mine.ticket!, got.number);
+      return;
+    }
     await new Promise((done) => setTimeout(done, 1000 + 1000 * Math.random()));
   }
 });
 
-function enter({ pass, expiresAt }: wire.Pass): void {
-  keep.pass = pass;
-  welcome(expiresAt);
-}
+const leave: Step = once(async (byHand) => {
+  await busy.get(join); // or it would be answered after we have left
+  await api.call('DELETE', `${base}/me`, { quiet: !byHand });
+  forget();
+  keep.place = null;
+  mine = OUT;
+});
 
-function welcome(expiresAt: string): void {
-  inside = true;
-  const go = $<HTMLAnchorElement>('enter');
-  go.href = `/events/${encodeURIComponent(event)}`;
-  go.hidden = false;
-  document.title = `It is your turn: ${name}`;
-  news(`It is your turn. You have until ${when(expiresAt, zone)}.`);
-  if ($<HTMLInputElement>('sound').checked) beep();
-  draw();
-  go.focus();
-}
+let audio: AudioContext | null = null;
 
 /** listen lets the page make a sound later: a browser wants to be asked by a hand. */
 function listen(): void {
@@ -237,107 +306,84 @@ function listen(): void {
 }
 
 function beep(): void {
-  if (!audio) return;
+  if (!audio || !$<HTMLInputElement>('sound').checked) return;
   const tone = audio.createOscillator();
   tone.connect(audio.destination);
   tone.start();
   tone.stop(audio.currentTime + 0.4);
 }
 
-/** failed says what went wrong, and tries again what may succeed a moment later. */
-function failed(err: unknown, step: Step): void {
-  const p = problem(err);
-  if (p.code === 'no_place') {
-    mine = null;
-    if (keep.place) { // it is lost here, and we have it
-      later(join, 500 + 1000 * Math.random());
-      draw();
-      return;
-    }
-  }
-  draw();
-  if (p.code !== 'token_missing' && !told.has(p.code)) trouble(step, sentence(p));
-  if (p.passing || p.retryAfter > 0) later(step, p.retryAfter || 3000);
-}
+const told = ['token_missing', 'queue_paused', 'queue_over', 'not_drawn']; // by what is shown
 
-const told = new Set(['queue_paused', 'queue_over', 'not_drawn']); // by the frame
-
-const troubles = new Map<Step, string>(); // step -> what is wrong with it
-
-/** trouble says what is wrong with a step, until it is right. */
-function trouble(step: Step, text: string): void {
-  if (text) troubles.set(step, text);
-  else troubles.delete(step);
-  const [last = ''] = [...troubles.values()].reverse();
-  $('trouble').hidden = !last;
-  if ($('trouble').textContent !== last) $('trouble').textContent = last;
-}
-
-let said = '';
-
-function news(text: string): void {
-  if (text !== said) $('news').textContent = said = text;
-}
-
-const states: Record<wire.Line['state'], (f: wire.Line) => string> = {
-  draw: () => (mine ? 'You take part in the draw.' : 'Whoever joins now takes part in the draw.'),
-  closed: (f) => `The line opens ${when(f.opensAt, zone)}.`,
-  open: () => (mine ? 'Stay here: we tell you when it is your turn.' : 'The line is open.'),
-  paused: () => 'Nobody is let in for the moment. Your place is kept.',
-  over: () => 'Nobody is let in any more.',
-};
-
+/** draw shows what is so now, and once more when time alone changes it. */
 function draw(): void {
-  if (!frame) return;
-  if (!inside) news(states[frame.state](frame));
-  const over = frame.state === 'over';
-  const waits = placed() > 0 && !inside && !over;
-  $('mine').hidden = !waits;
-  if (waits) place(frame);
-  $('left-out').hidden = !leftOut;
-  $('left').textContent = over ? '' : `${count(frame.seatsLeft, 'seat')} left, ${number(frame.waiting)} waiting`;
-  $('join').hidden = Boolean(mine) || over;
-  $('code-field').hidden = Boolean(mine) || over || !frame.asks && !code.hasAttribute('aria-invalid');
-  $('code-label').textContent = frame.asks === 'proof' ? 'Your code, if you have one' : 'Your code';
-  $('leave').hidden = !mine || inside || over;
-  $('sound-label').hidden = !mine || inside || over;
-  check.offer(frame.draw?.state === 'drawn' ? mine : null);
+  const now = clock.now();
+  if (mine.is === 'inside' && now >= Date.parse(mine.until)) mine = { is: 'out', why: 'spent' };
+  const stranger = [...troubles.values()].some((p) => p.code === 'token_missing');
+  show(frame && view(frame, mine, { now, zone, name, stranger }));
+  const until = mine.is === 'inside' ? mine.until : null;
+  const next = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, until].map((time) => Date.parse(time ?? '')).filter((time) => time > now));
+  if (next < Infinity) later(draw, Math.min(60000, next - now));
 }
 
-function place(f: wire.Line): void {
-  shown = Math.min(shown, Math.max(0, placed() - f.serving));
-  $('ahead').textContent = number(shown);
-  $('ahead-text').textContent = shown === 1 ? 'is before you' : 'are before you';
-  const from = Math.max(mine?.from ?? keep.place?.from ?? 1, 1);
-  $<HTMLProgressElement>('progress').value = 100 * (1 - Math.min(1, shown / from));
-  const r = f.state === 'open' && shown > 0 ? range(shown, f.eta) : null;
-  $('wait').textContent = !r ? '' : r.to === null ? 'How long it takes nobody knows at the moment.'
-    : r.from === r.to ? `About ${count(r.to, 'minute')}.` : `Between ${number(r.from)} and ${count(r.to, 'minute')}.`;
-  $('slowed').textContent = f.state === 'open' && shown > 0 ? slower(f.slowed) : '';
-  if (!inside) document.title = `${number(shown)} before you: ${name}`;
+/** show puts a view on the screen; null while there is no frame. */
+function show(v: View | null): void {
+  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code) && !(p.code === 'queue_closing' && waits(mine)));
+  tell('trouble', last ? trouble(last, mine) : '');
+  $('trouble').hidden = !last;
+  if (!v || !frame) return;
+  const { asks } = frame;
+  const enter = $<HTMLAnchorElement>('enter');
+  enter.href = `/events/${encodeURIComponent(event)}`;
+  if (v.enter) tell('enter', v.enter);
+  tell('news', v.news);
+  tell('left', v.left);
+  if (v.place) place(v.place, v);
+  holding(v.enter ? enter : $('news'), () => {
+    enter.hidden = !v.enter;
+    $('mine').hidden = !v.place;
+    $('left-out').hidden = !mine.leftOut;
+    $('join').hidden = !v.join;
+    $('sign-in').hidden = !v.signIn;
+    $('code-field').hidden = !v.join || !asks && !code.hasAttribute('aria-invalid');
+    for (const id of ['leave', 'sound-label', 'kept']) $(id).hidden = !v.waits;
+  });
+  tell('code-label', asks === 'proof' ? 'Your code, if you have one' : 'Your code');
+  document.title = v.title;
+  const { ticket } = mine;
+  check.offer(frame.draw?.state === 'drawn' && ticket !== undefined ? { ...mine, ticket } : null);
+  if (v.turn === turned) return;
+  turned = v.turn;
+  if (!turned) return;
+  (v.enter ? enter : $('sign-in')).focus();
+  beep();
 }
 
-const leave: () => Promise<void> = once(async () => {
-  await api.call('DELETE', `${base}/me`);
-  for (const step of [join, ask, learnRank]) cancel(step);
-  keep.place = null;
-  mine = null;
-  shown = Infinity;
-  document.title = name;
-  draw();
-});
+function place({ ahead, from }: Placed, { wait, slowed }: View): void {
+  tell('ahead', number(ahead));
+  tell('ahead-text', ahead === 1 ? 'is before you' : 'are before you');
+  $<HTMLProgressElement>('progress').value = 100 * (1 - Math.min(1, ahead / from));
+  tell('wait', wait);
+  tell('slowed', slowed);
+}
 
 const SILENCE = 25000; // ms: a frame is due every ten seconds
+
+let unwatch = () => {};
 
 /** watch follows the line; where streams do not work it is polled. A stream that says nothing is as good as none. */
 function watch(): void {
   const stream = new EventSource(`${base}/live`);
-  const again = (ms: number) => {
-    stream.close();
-    look();
-    later(watch, ms);
-  };
   let silence = 0;
+  unwatch = () => {
+    stream.close();
+    clearTimeout(silence);
+  };
+  const again = (ms: number) => {
+    unwatch();
+    later(watch, ms);
+    look();
+  };
   const heard = () => {
     clearTimeout(silence);
     silence = setTimeout(again, SILENCE * (1 + Math.random() / 2), 0);
@@ -346,22 +392,43 @@ function watch(): void {
   stream.addEventListener('snapshot', on);
   stream.addEventListener('delta', on);
   stream.addEventListener('error', () => {
-    if (stream.readyState !== EventSource.CLOSED) return;
-    clearTimeout(silence);
-    again((frame?.poll_after_ms ?? 5000) * (0.75 + Math.random() / 2));
+    if (stream.readyState === EventSource.CLOSED) again((frame?.poll_after_ms ?? 5000) * (0.75 + Math.random() / 2));
   });
   heard();
 }
 
-const look = once(async () => hear(await api.get<wire.Line>(base)));
+const look = once(async () => hear(await api.get(base)));
+
+/** end is called where there is no waiting room: there is nothing to watch or to wait for. */
+function end(): void {
+  unwatch();
+  [watch, look].forEach(cancel);
+  forget();
+  frame = { state: 'none' };
+  mine = OUT;
+}
+
+/** about learns what the line is for. */
+const about = once(async () => {
+  const e = await api.get<wire.Event>(`/v1/events/${encodeURIComponent(event)}`);
+  ({ name, zone } = e);
+  tell('name', name);
+  tell('where', `${e.venue}, ${when(e.startsAt, zone)}`);
+});
+
+/** back says again what this browser has kept, and whether there was anything. */
+function back(byHand = false): void {
+  const step = keep.waits ? join : find;
+  step(byHand);
+}
 
 /** act shows an invented scene. */
-function act({ frame: f, mine: m, until, problem: p }: Scene): void {
+function act({ frame: f, mine: m = OUT, problem: p }: Scene): void {
   frame = f;
-  mine = m ?? null;
+  mine = m;
+  if (p) troubles.set(look, new Problem(p));
   draw();
-  if (until) welcome(until);
-  if (p) trouble(look, sentence(p));
+  cancel(draw); // it stands still
 }
 
 async function main(): Promise<void> {
@@ -370,25 +437,25 @@ async function main(): Promise<void> {
     (await import('./preview')).preview(scene, act);
     return;
   }
-  $('join').onclick = join;
-  code.onkeydown = (e) => { if (e.key === 'Enter') join(); };
-  $('leave').onclick = leave;
+  $('join').onclick = () => join(true);
+  code.onkeydown = (e) => { if (e.key === 'Enter') join(true); };
+  $('sign-in').onclick = () => back(true);
+  $('leave').onclick = () => leave(true);
   $('sound').onchange = listen;
   document.addEventListener('visibilitychange', async () => { // a phone that was asleep
     if (document.visibilityState !== 'visible') return;
     await look();
-    if (mine && !inside) join();
+    if (waits(mine)) join();
+    else if (mine.is === 'inside') find();
   });
-  api.get<wire.Event>(`/v1/events/${encodeURIComponent(event)}`).then((e) => {
-    ({ name, zone } = e);
-    document.title = name;
-    $('name').textContent = name;
-    $('where').textContent = `${e.venue}, ${when(e.startsAt, zone)}`;
-    draw();
-  }, () => {}); // the line is what matters
+  addEventListener('storage', () => { if (waits(mine) && !keep.waits) find(); }); // another tab has left, or was let in
+  const until = Date.parse(keep.place?.until ?? '');
+  if (keep.waits || until > clock.now()) mine = { is: 'back' };
+  else if (until && keep.own) mine = { is: 'out', why: 'spent' };
+  about();
   watch();
   await look();
-  if (keep.place) join();
+  if (mine.is === 'back') back();
 }
 
 main();

@@ -10,16 +10,21 @@ const TIMEOUT = 15000;
 /** Session keeps this tab's session token. */
 export class Session {
   #asking: Promise<string> | null = null;
+  #visiting: Promise<string | null> | null = null;
+  #demo = true; // the server may sign anybody in
   #refused = false; // the last token
 
-  /** token is a session token, signing in first when there is none. */
-  async token(): Promise<string> {
-    return sessionStorage.getItem(TOKEN) ?? this.#signIn();
-  }
-
-  /** known says whether there is a session, without signing in. */
-  get known(): boolean {
-    return sessionStorage.getItem(TOKEN) !== null;
+  /**
+   * token is a session token, signing in first when there is none. Where somebody has to
+   * be asked it fails with an AbortError when they would not, or when it is to be quiet.
+   */
+  async token(quiet = false): Promise<string> {
+    const had = sessionStorage.getItem(TOKEN);
+    if (had !== null) return had;
+    this.#visiting ??= this.#visit().finally(() => { this.#visiting = null; });
+    const token = await this.#visiting ?? await this.#ask(quiet);
+    sessionStorage.setItem(TOKEN, token);
+    return token;
   }
 
   /** forget drops a token the server refused. */
@@ -28,15 +33,9 @@ export class Session {
     this.#refused = true;
   }
 
-  #signIn(): Promise<string> {
-    this.#asking ??= (async () => (await this.#demo()) ?? this.#ask())()
-      .then((token) => { sessionStorage.setItem(TOKEN, token); return token; })
-      .finally(() => { this.#asking = null; });
-    return this.#asking;
-  }
-
-  /** demo returns a token, or null where the server offers no demo sign-in. */
-  async #demo(): Promise<string | null> {
+  /** visit returns a token, or null where the server offers no demo sign-in. */
+  async #visit(): Promise<string | null> {
+    if (!this.#demo) return null;
     let user = sessionStorage.getItem(USER);
     if (!user) {
       user = `guest-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
@@ -45,12 +44,19 @@ export class Session {
     const res = await fetch('/v1/demo/session', {
       method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ user }), signal: AbortSignal.timeout(TIMEOUT),
     });
-    if (res.status === 404 || res.status === 405) return null;
+    this.#demo = res.status !== 404 && res.status !== 405;
+    if (!this.#demo) return null;
     if (!res.ok) throw new TypeError('sign-in failed'); // as fetch says that a network failed
     return (await res.json()).token;
   }
 
-  #ask(): Promise<string> {
+  async #ask(quiet: boolean): Promise<string> {
+    if (quiet) throw new DOMException('not signed in', 'AbortError');
+    this.#asking ??= this.#dialog().finally(() => { this.#asking = null; });
+    return this.#asking;
+  }
+
+  #dialog(): Promise<string> {
     const dialog = $<HTMLDialogElement>('signin');
     const field = $<HTMLInputElement>('signin-token');
     $('signin-refused').hidden = !this.#refused;

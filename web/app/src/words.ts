@@ -19,6 +19,17 @@ export function when(time: string, zone: string): string {
   }).format(new Date(time));
 }
 
+/** hour writes a moment of today in the venue's own time zone. */
+export function hour(time: string, zone: string): string {
+  return new Intl.DateTimeFormat(undefined, { hour: 'numeric', minute: '2-digit', timeZone: zone, timeZoneName: 'short' }).format(new Date(time));
+}
+
+/** sameDay says whether two moments are of one day in the venue's own time zone. */
+export function sameDay(a: string, b: string, zone: string): boolean {
+  const day = new Intl.DateTimeFormat(undefined, { dateStyle: 'short', timeZone: zone });
+  return day.format(new Date(a)) === day.format(new Date(b));
+}
+
 const numbers = new Intl.NumberFormat(); // making one takes longer than drawing a section
 
 /** number writes a whole number in the shopper's own manner. */
@@ -53,10 +64,10 @@ const sentences: Record<string, string> & { internal: string } = {
   token_expired: 'You have been signed out. Sign in again; nothing you chose is lost.',
   sale_not_open: 'The sale is not open at the moment.',
   event_cancelled: 'This event is cancelled.',
-  no_queue: 'There is no waiting room here.',
+  no_queue: 'There is no waiting room for this event.',
   no_place: 'You have no place in this line. Join it first.',
-  queue_not_open: 'It is not time yet. Your place is kept.',
-  queue_closing: 'The list is being closed this very moment. Try again: you will be right behind it.',
+  queue_not_open: 'It is not time yet. We try again in a moment.',
+  queue_closing: 'The list is being closed this very moment. We try again in a moment: you will be right behind it.',
   queue_paused: 'Nobody is let in for the moment. Your place is kept.',
   code_required: 'Type the code that came with your invitation.',
   bad_code: 'This is not a code for this event. Check it letter by letter.',
