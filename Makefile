@@ -34,7 +34,7 @@ assets: $(MODULES) ## build the browser client of web/app into web/dist
 	@npm --prefix web/app run --silent build
 
 assets-check: $(MODULES) ## fail when web/dist is not what web/app makes
-	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && npm --prefix web/app run --silent build -- --outDir "$$made" && \
+	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && DIST="$$made" npm --prefix web/app run --silent build && \
 		{ diff -rq "$$made" web/dist || { echo 'web/dist is not what web/app makes: run make assets and commit it'; exit 1; }; }
 
 bench: test-deps ## run the benchmarks

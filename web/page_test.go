@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,6 +39,21 @@ func TestAssetsAreKeptForEverUnderTheirOwnHashOnly(t *testing.T) {
 		if res, _ := do(t, "GET", url+path, ""); res.StatusCode != 404 {
 			t.Errorf("%s: %d", path, res.StatusCode)
 		}
+	}
+}
+
+func TestTheElementIsOneFileThatAnySiteMayLoad(t *testing.T) {
+	url := client(t, noAPI)
+	res, script := do(t, "GET", url+"/seat-map.js", "", "Accept-Encoding", "identity", "Origin", "https://shop.example")
+	h := res.Header
+	if res.StatusCode != 200 || h.Get("Access-Control-Allow-Origin") != "*" || !strings.HasPrefix(h.Get("Content-Type"), "text/javascript") || h.Get("Cache-Control") != "public, max-age=300" {
+		t.Errorf("%d %v", res.StatusCode, h)
+	}
+	if loads := regexp.MustCompile(`\bimport ?[("'{*]|\bfrom ?["']`).FindString(script); loads != "" {
+		t.Errorf("it loads something more: %s", loads)
+	}
+	if res, _ := do(t, "GET", url+"/seat-map.js", "", "If-None-Match", h.Get("ETag"), "Accept-Encoding", "identity"); res.StatusCode != 304 || res.Header.Get("Access-Control-Allow-Origin") != "*" {
+		t.Errorf("one that is known already: %d %v", res.StatusCode, res.Header)
 	}
 }
 

@@ -84,7 +84,7 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 		const { Api } = await use('api.js');
 		const { Clock } = await use('clock.js');
 		const { Session } = await use('session.js');
-		try { await new Api(new Clock(), new Session()).call('POST', '/v1/bookings/e', { body: {} }); } catch (p) { return p.detail; }`)
+		try { await new Api(new Clock(), new Session(), await use('line.js')).call('POST', '/v1/bookings/e', { body: {} }); } catch (p) { return p.detail; }`)
 	if shown != "her pass" {
 		t.Errorf("with a booking %q is shown", shown)
 	}

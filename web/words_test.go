@@ -31,7 +31,7 @@ var unheard = map[string]string{
 }
 
 // ours are codes the page makes itself.
-var ours = []string{"offline", "best_taken", "card_incomplete", "card_unreachable", "card_failed", "payment_ended"}
+var ours = []string{"offline", "best_taken", "card_incomplete", "card_unreachable", "card_failed", "payment_ended", "origin_not_allowed"}
 
 // codesOf are the codes a file tells: a Code that is set, and the first word of
 // refuse and Bad.

@@ -228,7 +228,7 @@ func TestAShopperComesFromTheLineToASeat(t *testing.T) {
 		const { Api } = await use('api.js');
 		const { Clock } = await use('clock.js');
 		const { Session } = await use('session.js');
-		const api = new Api(new Clock(), new Session());
+		const api = new Api(new Clock(), new Session(), await use('line.js'));
 		return (await api.call('POST', '/v1/bookings/%s', { body: { ticketIds: ['%s'] } })).state;`, h.event, h.seats(1)[0]))
 	if status != "held" {
 		t.Errorf("the booking is %s", status)

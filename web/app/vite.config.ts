@@ -8,7 +8,7 @@ const PACKAGE = /^node_modules\/(.+)\/index$/; // a package's one module, as it 
 export default defineConfig({
   base: './',
   build: {
-    outDir: '../dist',
+    outDir: process.env.DIST ?? '../dist',
     emptyOutDir: true,
     target: 'esnext', // nothing is rewritten for older browsers
     minify: false,

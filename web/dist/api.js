@@ -1,5 +1,3 @@
-import { passFor, backToLine } from './line.js';
-
 const TIMEOUT = 15e3;
 class Problem extends Error {
   code;
@@ -29,13 +27,24 @@ function problem(err) {
   if (err instanceof Problem) return err;
   throw err;
 }
+const OPEN = { passFor: () => null, backToLine: () => {
+} };
 class Api {
   #clock;
   // is told what time answers carry
-  #session;
-  constructor(clock, session) {
+  #shopper;
+  #line;
+  #server;
+  // its origin; empty: that of the page
+  constructor(clock, shopper, line = OPEN, server = "") {
     this.#clock = clock;
-    this.#session = session;
+    this.#shopper = shopper;
+    this.#line = line;
+    this.#server = server;
+  }
+  /** url is where a path of the server is. */
+  url(path) {
+    return this.#server + path;
   }
   /** get reads something public, which is a T. */
   get(path) {
@@ -46,7 +55,7 @@ class Api {
     const headers = {};
     if (body !== void 0) headers["Content-Type"] = "application/json";
     if (key) headers["Idempotency-Key"] = key;
-    const pass = passFor(path);
+    const pass = this.#line.passFor(path);
     if (pass) headers["Seatcast-Pass"] = pass;
     for (let again = true; ; again = false) {
       headers.Authorization = `Bearer ${await this.#token(quiet)}`;
@@ -54,16 +63,16 @@ class Api {
         return await this.#send(method, path, { cache: "no-store", headers, body: body === void 0 ? null : JSON.stringify(body) });
       } catch (err) {
         const p = problem(err);
-        backToLine(method, path, p.code);
+        this.#line.backToLine(method, path, p.code);
         if (p.status !== 401) throw p;
-        this.#session.forget();
+        this.#shopper.forget();
         if (!again) throw p;
       }
     }
   }
   async #token(quiet) {
     try {
-      return await this.#session.token(quiet);
+      return await this.#shopper.token(quiet);
     } catch (err) {
       throw new Problem({ code: err instanceof DOMException && err.name === "AbortError" ? "token_missing" : "offline" });
     }
@@ -72,7 +81,7 @@ class Api {
     let res;
     let answer;
     try {
-      res = await fetch(path, { method, signal: AbortSignal.timeout(TIMEOUT), ...init });
+      res = await fetch(this.url(path), { method, signal: AbortSignal.timeout(TIMEOUT), ...init });
       answer = res.status === 204 ? null : await res.json();
     } catch (err) {
       if (!res || res.ok) throw new Problem({ code: "offline" });

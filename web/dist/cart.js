@@ -19,6 +19,8 @@ class Cart extends EventTarget {
   // the same for one ticket alone, with all fees
   party = 2;
   // seats to ask for when the house chooses
+  max = Infinity;
+  // seats and places the page allows, whatever the event does
   busy = false;
   action = null;
   // what the payment waits for
@@ -26,6 +28,8 @@ class Cart extends EventTarget {
   // the shopper is at it
   #api;
   #event;
+  #kept;
+  #stopped = false;
   #chart;
   // since the first was followed
   #state;
@@ -33,10 +37,15 @@ class Cart extends EventTarget {
   #bestKey = newKey();
   #payment = null;
   #payTurn = 0;
-  constructor(api, event) {
+  constructor(api, event, kept) {
     super();
     this.#api = api;
     this.#event = event;
+    this.#kept = kept;
+  }
+  /** stop asks the server nothing more by itself. */
+  stop() {
+    this.#stopped = true;
   }
   /**
    * on follows a chart and its state, and the event as it is sold on it. Seats
@@ -119,14 +128,29 @@ class Cart extends EventTarget {
       return "removed";
     }
     if (!this.free(i)) return "not free";
-    if (this.size >= (this.#event.seatsPerBooking ?? Infinity)) return "full";
+    if (this.size >= this.most) return "full";
     this.picked.add(i);
     this.#changed(true);
     return "added";
   }
+  /** most is how many seats and places may be chosen. */
+  get most() {
+    return Math.min(this.max, this.#event.seatsPerBooking ?? Infinity);
+  }
+  /**
+   * only chooses seats by ticketId in place of those that were, as many as may be, and
+   * returns those of them that are not free.
+   */
+  only(ids) {
+    const at = (id) => this.#chart.byTicketId.get(id) ?? -1;
+    const free = [...new Set(ids)].filter((id) => at(id) >= 0 && this.free(at(id)));
+    this.picked = new Set(free.slice(0, Math.max(0, this.most - (this.size - this.picked.size))).map(at));
+    this.#changed(true);
+    return ids.filter((id) => !free.includes(id));
+  }
   /** setPlaces wants so many places of an area. */
   setPlaces(area, n) {
-    const most = (this.#event.seatsPerBooking ?? Infinity) - this.size + (this.places.get(area) ?? 0);
+    const most = this.most - this.size + (this.places.get(area) ?? 0);
     const q = Math.max(0, Math.min(n, most));
     if (q) this.places.set(area, q);
     else this.places.delete(area);
@@ -134,7 +158,7 @@ class Cart extends EventTarget {
   }
   /** mostParty is how many seats the house can be asked for beside the places chosen. */
   get mostParty() {
-    return (this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
+    return Math.min(this.max, this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
   }
   /** setParty says how many seats the house is to choose. */
   setParty(n) {
@@ -256,8 +280,10 @@ class Cart extends EventTarget {
   /** expire asks how the booking stands when the clock says its time is over. */
   async expire() {
     if (this.stage !== "held") return;
+    const { expiresAt } = this.order;
     await this.refresh();
-    if (this.stage === "held") setTimeout(() => this.expire(), 2e3);
+    if (this.stage !== "held" || this.order.expiresAt !== expiresAt || this.#stopped) return;
+    setTimeout(() => this.expire(), 2e3);
   }
   /** refresh reads the booking from the server. */
   async refresh() {
@@ -268,22 +294,22 @@ class Cart extends EventTarget {
       if (problem(err).status === 404) this.#over({ code: "hold_expired" });
     }
   }
-  /** resume finds the booking this tab had before it was reloaded. */
+  /** resume finds the booking that is kept, of before a reload. */
   async resume() {
-    const id = sessionStorage.getItem(this.#storage);
+    const id = this.#kept.getItem(this.#storage);
     if (!id) return;
-    const kept = JSON.parse(sessionStorage.getItem(this.#paymentStorage) ?? "null");
+    const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? "null");
     if (kept?.booking === id) this.#payment = kept;
     try {
       this.#take(await this.#api.call("GET", `/v1/bookings/${id}`));
     } catch (err) {
-      if (!problem(err).passing) sessionStorage.removeItem(this.#storage);
+      if (!problem(err).passing) this.#kept.removeItem(this.#storage);
     }
     this.#recall();
   }
   /** recall asks what the payment of a page that is gone waits for. */
   async #recall() {
-    for (let wait = 1e3; this.stage === "paying" && this.#payment; wait = Math.min(1e4, wait * 2)) {
+    for (let wait = 1e3; this.stage === "paying" && this.#payment && !this.#stopped; wait = Math.min(1e4, wait * 2)) {
       try {
         const { action } = await this.#post(this.#payment);
         return this.#wait(action, false);
@@ -299,7 +325,7 @@ class Cart extends EventTarget {
   again() {
     this.booking = null;
     this.stage = "picking";
-    sessionStorage.removeItem(this.#storage);
+    this.#kept.removeItem(this.#storage);
     this.clear();
   }
   get #storage() {
@@ -310,8 +336,8 @@ class Cart extends EventTarget {
   }
   #remember(payment) {
     this.#payment = payment;
-    if (payment) sessionStorage.setItem(this.#paymentStorage, JSON.stringify(payment));
-    else sessionStorage.removeItem(this.#paymentStorage);
+    if (payment) this.#kept.setItem(this.#paymentStorage, JSON.stringify(payment));
+    else this.#kept.removeItem(this.#paymentStorage);
   }
   /** take follows what the server says of the booking. */
   #take(answer) {
@@ -328,7 +354,7 @@ class Cart extends EventTarget {
     const entered = stage !== this.stage;
     this.stage = stage;
     this.gone.clear();
-    sessionStorage.setItem(this.#storage, answer.bookingId);
+    this.#kept.setItem(this.#storage, answer.bookingId);
     if (stage !== "paying") this.action = null;
     if (declined || stage === "sold") this.#remember(null);
     if (declined) this.#tell({ what: "declined" });
@@ -359,13 +385,13 @@ class Cart extends EventTarget {
     this.#bestKey = newKey();
     this.action = null;
     this.#remember(null);
-    sessionStorage.removeItem(this.#storage);
+    this.#kept.removeItem(this.#storage);
     this.#changed();
   }
   /** verdict asks until the payment has one; while it is unknown nothing is released. */
   async #verdict() {
     const turn = ++this.#payTurn;
-    for (let wait = 400; this.stage === "paying" && turn === this.#payTurn; wait = Math.min(5e3, wait * 1.5)) {
+    for (let wait = 400; this.stage === "paying" && turn === this.#payTurn && !this.#stopped; wait = Math.min(5e3, wait * 1.5)) {
       await new Promise((done) => {
         setTimeout(done, wait);
       });
@@ -390,7 +416,7 @@ class Cart extends EventTarget {
   }
   /** ripen asks until every ticket is good: that is when the money has arrived. */
   async #ripen() {
-    for (let wait = 500; this.stage === "sold" && this.order.tickets?.some((t) => t.status === "pending"); wait = Math.min(1e4, wait * 1.6)) {
+    for (let wait = 500; this.stage === "sold" && this.order.tickets?.some((t) => t.status === "pending") && !this.#stopped; wait = Math.min(1e4, wait * 1.6)) {
       await new Promise((done) => {
         setTimeout(done, wait);
       });

@@ -45,21 +45,24 @@ class Countdown {
   constructor(clock, tick) {
     this.#clock = clock;
     this.#tick = tick;
-    document.addEventListener("visibilitychange", () => this.#run());
   }
   /** until starts counting down to a moment of the server's clock, in Unix milliseconds; null stops. */
   until(at) {
     this.#until = at;
+    document.addEventListener("visibilitychange", this.#run);
     this.#run();
   }
-  #run() {
+  #run = () => {
     clearTimeout(this.#timer);
-    if (this.#until === null) return;
+    if (this.#until === null) {
+      document.removeEventListener("visibilitychange", this.#run);
+      return;
+    }
     const left = Math.max(0, this.#until - this.#clock.now());
     if (left === 0) this.#until = null;
     else this.#timer = setTimeout(() => this.#run(), left % 1e3 || 1e3);
     this.#tick(left);
-  }
+  };
 }
 
 export { Clock, Countdown, mmss };

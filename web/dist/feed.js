@@ -24,6 +24,7 @@ class Feed {
   // an answer of an earlier turn comes too late
   #last = 0;
   // when something was heard, by the device's clock
+  #life = new AbortController();
   constructor({ event, chart, guarded = false, api, clock, sink }) {
     this.#path = `/v1/events/${encodeURIComponent(event)}`;
     this.#chart = chart;
@@ -37,11 +38,18 @@ class Feed {
     this.#sink.mode("connecting");
     if (stream) this.#open();
     else this.#poll();
-    setInterval(() => this.#watch(), 5e3);
-    addEventListener("online", () => this.#source ? this.#again(0) : this.#descend());
+    const { signal } = this.#life;
+    const watching = setInterval(() => this.#watch(), 5e3);
+    signal.addEventListener("abort", () => clearInterval(watching));
+    addEventListener("online", () => this.#source ? this.#again(0) : this.#descend(), { signal });
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.#watch();
-    });
+    }, { signal });
+  }
+  /** stop ends the stream and the polling for good. */
+  stop() {
+    this.#life.abort();
+    this.#close();
   }
   #close() {
     this.#turn++;
@@ -64,7 +72,7 @@ class Feed {
       }
       query.set("ticket", issued.ticket);
     }
-    this.#stream(new EventSource(`${this.#path}/live?${query}`));
+    this.#stream(new EventSource(this.#api.url(`${this.#path}/live?${query}`)));
   }
   #stream(source) {
     this.#source = source;

@@ -1,7 +1,8 @@
 import { ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
 import { AVAILABLE } from './state.js';
-import { remaining, number, statusWords, money, count } from './words.js';
+import { Stepper } from './stepper.js';
+import { remaining, number, money, statusWords, count } from './words.js';
 
 class SeatList {
   #root;
@@ -14,6 +15,7 @@ class SeatList {
   #updates = /* @__PURE__ */ new Map();
   // by section, and by row
   #due = 0;
+  #readonly = false;
   constructor(root, { cart, event, pick }) {
     this.#root = root;
     this.#cart = cart;
@@ -26,8 +28,17 @@ class SeatList {
     this.#state = state;
     this.#open.clear();
     this.#updates.clear();
-    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)));
+    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)), ...this.#event.areas.map((a) => this.#area(state, a)));
     this.update();
+  }
+  /** readonly has nobody choose. */
+  set readonly(on) {
+    this.#readonly = on;
+    if (this.#state) this.show(this.#state);
+  }
+  /** enter goes to an area, to where more of its places are asked for. */
+  enter(area) {
+    this.#root.querySelector(`[data-key="${CSS.escape(area)}+"]`)?.focus();
   }
   /** update brings counts and opened seats up to date, once a moment at most. */
   update() {
@@ -48,6 +59,20 @@ class SeatList {
       h("summary", {}, h("span", { class: "name" }, s.name), label)
     );
     return el;
+  }
+  #area(state, a) {
+    const label = h("span", { class: "count" }, "");
+    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => this.#cart.setPlaces(a.area, to));
+    const update = () => {
+      const left = state.areas.get(a.area) ?? 0;
+      const n = this.#cart.places.get(a.area) ?? 0;
+      label.textContent = `${money(this.#cart.alones.get(a.category) ?? 0, this.#event)} · ${areaWords(left)}`;
+      const fixed = this.#cart.busy || this.#cart.stage !== "picking";
+      stepper.show(n, fixed ? n : 0, fixed ? n : Math.min(left, n + this.#cart.most - this.#cart.size));
+    };
+    update();
+    this.#updates.set(`area ${a.area}`, update);
+    return h("div", { class: "entry" }, h("span", { class: "name" }, a.name), label, this.#readonly ? null : stepper.element);
   }
   #toggleSection(state, el, s) {
     if (!el.open || this.#open.has(s)) return;
@@ -108,7 +133,7 @@ class SeatList {
     ];
     button.setAttribute("aria-label", words.join(", "));
     button.setAttribute("aria-pressed", String(picked || mine));
-    button.setAttribute("aria-disabled", String(!picked && status !== AVAILABLE));
+    button.setAttribute("aria-disabled", String(this.#readonly || !picked && status !== AVAILABLE));
     button.title = words.slice(1).join(" · ");
   }
 }

@@ -30,13 +30,27 @@ class SeatMap {
   #hover = -1;
   #looks = /* @__PURE__ */ new Map();
   // i → PICKED or MINE
+  #life = new AbortController();
   constructor(canvas, events) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
     this.#events = events;
     listen(canvas, this.#target());
-    new ResizeObserver(() => this.#resize()).observe(canvas);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#state && this.show(this.#state, true));
+    const { signal } = this.#life;
+    const sized = new ResizeObserver(() => this.#resize());
+    sized.observe(canvas);
+    signal.addEventListener("abort", () => sized.disconnect());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.recolor(), { signal });
+  }
+  /** recolor draws in the colours that its canvas has now. */
+  recolor() {
+    if (this.#state) this.show(this.#state, true);
+  }
+  /** stop draws nothing any more. */
+  stop() {
+    this.#life.abort();
+    cancelAnimationFrame(this.#wanted);
+    this.#state = null;
   }
   /**
    * show takes another chart, or the same one again in other colours. Then it may

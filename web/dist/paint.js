@@ -1,13 +1,19 @@
 import { ACCESSIBLE, COMPANION } from './chart.js';
+import { h } from './dom.js';
 import { AVAILABLE, HELD, SOLD } from './state.js';
 
 const PICKED = 4;
 const MINE = 5;
 const SMALL = 2.2;
 function theme(el) {
-  const css = getComputedStyle(el);
-  const get = (name) => css.getPropertyValue(name).trim();
-  return {
+  const probe = h("span");
+  el.append(probe);
+  const css = getComputedStyle(probe);
+  const get = (name) => {
+    probe.style.color = `var(${name})`;
+    return css.color;
+  };
+  const read = {
     paper: get("--map"),
     slab: get("--slab"),
     ink: get("--ink"),
@@ -21,6 +27,8 @@ function theme(el) {
     stage: get("--stage"),
     font: css.fontFamily
   };
+  probe.remove();
+  return read;
 }
 class Painter {
   chart;

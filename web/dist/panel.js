@@ -1,7 +1,7 @@
 import { Countdown, mmss } from './clock.js';
 import { h, swatch } from './dom.js';
 import { Means } from './pay.js';
-import { announce } from './say.js';
+import { Stepper } from './stepper.js';
 import { money, UNHELD, number, ticketWords } from './words.js';
 
 const WARN = [[12e4, "Two minutes left to pay."], [6e4, "One minute left to pay."], [2e4, "Twenty seconds left to pay."]];
@@ -10,6 +10,7 @@ class Panel {
   #cart;
   #event;
   #clock;
+  #say;
   #reveal;
   #state = null;
   #countdown;
@@ -24,11 +25,12 @@ class Panel {
   // the form, which stays in the page while the means is shown
   #codes = /* @__PURE__ */ new Map();
   // text → canvas
-  constructor(root, { api, cart, event, clock, reveal }) {
+  constructor(root, { api, cart, event, clock, say, reveal }) {
     this.#root = root;
     this.#cart = cart;
     this.#event = event;
     this.#clock = clock;
+    this.#say = say;
     this.#reveal = reveal;
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
     this.#means = new Means(api, event, () => this.draw());
@@ -107,7 +109,7 @@ class Panel {
     const due = WARN.findLast(([ms]) => left <= ms && left > ms - 2e3);
     if (due && !this.#said.has(due[0])) {
       this.#said.add(due[0]);
-      announce(due[1]);
+      this.#say.announce(due[1]);
     }
     if (left === 0) this.#cart.expire();
   }
@@ -157,18 +159,12 @@ class Panel {
   #best() {
     const cart = this.#cart;
     const n = Math.min(cart.party, cart.mostParty);
-    const step = (text, to, label) => h("button", { "data-key": `best${text}`, "aria-label": label, disabled: cart.busy || to < 1 || to > cart.mostParty, onclick: () => cart.setParty(to) }, text);
+    const stepper = new Stepper("Seats for us to choose", "best", (to) => cart.setParty(to));
     return h(
       "div",
       { class: "best" },
       h("span", { class: "place" }, "Or let us choose", h("small", {}, "The best there are, side by side if we can")),
-      h(
-        "span",
-        { class: "stepper", role: "group", "aria-label": "Seats for us to choose" },
-        step("−", n - 1, "One less"),
-        h("output", {}, n),
-        step("+", n + 1, "One more")
-      ),
+      cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 1, cart.mostParty).element,
       h(
         "button",
         { "data-key": "best", class: "choose", disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
@@ -206,18 +202,12 @@ class Panel {
     const cart = this.#cart;
     const n = cart.places.get(a.area) ?? 0;
     const left = state.areas.get(a.area) ?? 0;
-    const step = (text, to, label) => h("button", { "data-key": `${a.area}${text}`, "aria-label": label, disabled: cart.busy || to < 0 || to > left, onclick: () => cart.setPlaces(a.area, to) }, text);
+    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => cart.setPlaces(a.area, to));
     return h(
       "div",
       { class: "area", id: `area-${a.area}` },
       h("span", { class: "place" }, a.name, h("small", {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : "full"}`)),
-      h(
-        "span",
-        { class: "stepper", role: "group", "aria-label": `Places in ${a.name}` },
-        step("−", n - 1, "One less"),
-        h("output", {}, n),
-        step("+", n + 1, "One more")
-      )
+      cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element
     );
   }
   #lines() {

@@ -1,25 +1,29 @@
-import { $, h } from './dom.js';
+import { h } from './dom.js';
 
-function announce(text) {
-  const live = $("announcer");
-  live.textContent = "";
-  requestAnimationFrame(() => {
-    live.textContent = text;
-  });
-}
-function note(text, kind = "plain") {
-  const box = $("notes");
-  for (const old of box.querySelectorAll(".note")) if (kind === "good" || old.dataset.text === text) old.remove();
-  const el = h(
-    "div",
-    { class: `note ${kind}`, "data-text": text },
-    h("span", {}, text),
-    h("button", { class: "plain", "aria-label": "Dismiss", onclick: () => el.remove() }, "×")
-  );
-  box.append(el);
-  while (box.children.length > 3) box.firstChild?.remove();
-  setTimeout(() => el.remove(), kind === "bad" ? 12e3 : 6e3);
-  announce(text);
+class Speaker {
+  notes = h("div", { id: "notes", class: "notes" });
+  announcer = h("div", { id: "announcer", class: "unseen", "aria-live": "polite" });
+  /** announce speaks to screen readers only. */
+  announce(text) {
+    this.announcer.textContent = "";
+    requestAnimationFrame(() => {
+      this.announcer.textContent = text;
+    });
+  }
+  /** note shows a sentence for a while, and announces it. */
+  note(text, kind = "plain") {
+    for (const old of this.notes.querySelectorAll(".note")) if (kind === "good" || old.dataset.text === text) old.remove();
+    const el = h(
+      "div",
+      { class: `note ${kind}`, "data-text": text },
+      h("span", {}, text),
+      h("button", { class: "plain", "aria-label": "Dismiss", onclick: () => el.remove() }, "×")
+    );
+    this.notes.append(el);
+    while (this.notes.children.length > 3) this.notes.firstChild?.remove();
+    setTimeout(() => el.remove(), kind === "bad" ? 12e3 : 6e3);
+    this.announce(text);
+  }
 }
 
-export { announce, note };
+export { Speaker };

@@ -30,6 +30,7 @@ function remaining(free, held, word) {
 }
 const sentences = {
   offline: "We cannot reach the box office. Check your connection; nothing you chose is lost.",
+  origin_not_allowed: "The box office does not show its seats on this page. Whoever runs it can allow that for this site.",
   store_unavailable: "The box office is very busy right now. Try again in a moment; nothing you chose is lost.",
   internal: "Something failed on our side. Try again; nothing you chose is lost.",
   bad_json: "Your browser sent something we do not understand. Reload the page and try again.",

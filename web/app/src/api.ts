@@ -2,8 +2,6 @@
 // "offline" when there was no answer.
 
 import type { Clock } from './clock';
-import { backToLine, passFor } from './line';
-import type { Session } from './session';
 import type * as wire from './wire';
 
 const TIMEOUT = 15000;
@@ -45,14 +43,37 @@ interface Call {
   quiet?: boolean; // asks nobody to sign in
 }
 
-/** Api makes calls, as the shopper where the call needs one. */
+/** Shopper is who calls are made for. */
+export interface Shopper {
+  token(quiet: boolean): Promise<string>; // a session token; an AbortError: there is none. Quiet: nobody is asked for one
+  forget(): void; // the server refused the last one
+}
+
+/** Line is what lets a shopper in where an event has a waiting room. */
+export interface Line {
+  passFor(path: string): string | null; // what a call shows
+  backToLine(method: string, path: string, code: string): void; // a call was refused
+}
+
+const OPEN: Line = { passFor: () => null, backToLine: () => {} };
+
+/** Api makes calls of a server, as the shopper where the call needs one. */
 export class Api {
   #clock: Clock; // is told what time answers carry
-  #session: Session;
+  #shopper: Shopper;
+  #line: Line;
+  #server: string; // its origin; empty: that of the page
 
-  constructor(clock: Clock, session: Session) {
+  constructor(clock: Clock, shopper: Shopper, line = OPEN, server = '') {
     this.#clock = clock;
-    this.#session = session;
+    this.#shopper = shopper;
+    this.#line = line;
+    this.#server = server;
+  }
+
+  /** url is where a path of the server is. */
+  url(path: string): string {
+    return this.#server + path;
   }
 
   /** get reads something public, which is a T. */
@@ -65,7 +86,7 @@ export class Api {
     const headers: Record<string, string> = {};
     if (body !== undefined) headers['Content-Type'] = 'application/json';
     if (key) headers['Idempotency-Key'] = key;
-    const pass = passFor(path);
+    const pass = this.#line.passFor(path);
     if (pass) headers['Seatcast-Pass'] = pass;
     for (let again = true; ; again = false) {
       headers.Authorization = `Bearer ${await this.#token(quiet)}`;
@@ -73,9 +94,9 @@ export class Api {
         return await this.#send<T>(method, path, { cache: 'no-store', headers, body: body === undefined ? null : JSON.stringify(body) });
       } catch (err) {
         const p = problem(err);
-        backToLine(method, path, p.code);
+        this.#line.backToLine(method, path, p.code);
         if (p.status !== 401) throw p;
-        this.#session.forget();
+        this.#shopper.forget();
         if (!again) throw p;
       }
     }
@@ -83,7 +104,7 @@ export class Api {
 
   async #token(quiet: boolean): Promise<string> {
     try {
-      return await this.#session.token(quiet);
+      return await this.#shopper.token(quiet);
     } catch (err) {
       throw new Problem({ code: err instanceof DOMException && err.name === 'AbortError' ? 'token_missing' : 'offline' });
     }
@@ -93,7 +114,7 @@ export class Api {
     let res: Response | undefined;
     let answer;
     try {
-      res = await fetch(path, { method, signal: AbortSignal.timeout(TIMEOUT), ...init });
+      res = await fetch(this.url(path), { method, signal: AbortSignal.timeout(TIMEOUT), ...init });
       answer = res.status === 204 ? null : await res.json();
     } catch (err) {
       if (!res || res.ok) throw new Problem({ code: 'offline' });

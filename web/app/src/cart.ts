@@ -6,7 +6,7 @@
 //	   └──given back, time over, lost───┘
 //
 // A payment may wait for a step of its shopper's (action), such as an approval at
-// the bank. What must be known to take it after a reload is kept with this tab.
+// the bank. What must be known to take it after a reload is kept where the page says.
 // What was chosen survives every way back to picking.
 
 import { newKey, problem, Problem, type Api } from './api';
@@ -38,7 +38,10 @@ export interface Cart {
   addEventListener<K extends keyof Events>(type: K, heard: (e: Events[K]) => void): void;
 }
 
-/** Cart is the order of this tab for one event. */
+/** Kept is where a Cart keeps which booking it has: a Storage, or what is like one. */
+export type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+
+/** Cart is one order for one event. */
 export class Cart extends EventTarget {
   stage: Stage = 'picking';
   picked = new Set<number>(); // seats by i, in the order they were chosen
@@ -48,11 +51,14 @@ export class Cart extends EventTarget {
   prices = new Map<string, number>(); // category → minor units, on the chart in force, without fees
   alones = new Map<string, number>(); // the same for one ticket alone, with all fees
   party = 2; // seats to ask for when the house chooses
+  max = Infinity; // seats and places the page allows, whatever the event does
   busy = false;
   action: wire.Action | null = null; // what the payment waits for
   stepping = false; // the shopper is at it
   #api: Api;
   #event: wire.Event;
+  #kept: Kept;
+  #stopped = false;
   #chart!: Chart; // since the first was followed
   #state!: State;
   #key = newKey();
@@ -60,10 +66,16 @@ export class Cart extends EventTarget {
   #payment: Payment | null = null;
   #payTurn = 0;
 
-  constructor(api: Api, event: wire.Event) {
+  constructor(api: Api, event: wire.Event, kept: Kept) {
     super();
     this.#api = api;
     this.#event = event;
+    this.#kept = kept;
+  }
+
+  /** stop asks the server nothing more by itself. */
+  stop(): void {
+    this.#stopped = true;
   }
 
   /**
@@ -159,15 +171,32 @@ export class Cart extends EventTarget {
       return 'removed';
     }
     if (!this.free(i)) return 'not free';
-    if (this.size >= (this.#event.seatsPerBooking ?? Infinity)) return 'full';
+    if (this.size >= this.most) return 'full';
     this.picked.add(i);
     this.#changed(true);
     return 'added';
   }
 
+  /** most is how many seats and places may be chosen. */
+  get most(): number {
+    return Math.min(this.max, this.#event.seatsPerBooking ?? Infinity);
+  }
+
+  /**
+   * only chooses seats by ticketId in place of those that were, as many as may be, and
+   * returns those of them that are not free.
+   */
+  only(ids: string[]): string[] {
+    const at = (id: string) => this.#chart.byTicketId.get(id) ?? -1;
+    const free = [...new Set(ids)].filter((id) => at(id) >= 0 && this.free(at(id)));
+    this.picked = new Set(free.slice(0, Math.max(0, this.most - (this.size - this.picked.size))).map(at));
+    this.#changed(true);
+    return ids.filter((id) => !free.includes(id));
+  }
+
   /** setPlaces wants so many places of an area. */
   setPlaces(area: string, n: number): void {
-    const most = (this.#event.seatsPerBooking ?? Infinity) - this.size + (this.places.get(area) ?? 0);
+    const most = this.most - this.size + (this.places.get(area) ?? 0);
     const q = Math.max(0, Math.min(n, most));
     if (q) this.places.set(area, q);
     else this.places.delete(area);
@@ -176,7 +205,7 @@ export class Cart extends EventTarget {
 
   /** mostParty is how many seats the house can be asked for beside the places chosen. */
   get mostParty(): number {
-    return (this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
+    return Math.min(this.max, this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
   }
 
   /** setParty says how many seats the house is to choose. */
@@ -313,8 +342,10 @@ export class Cart extends EventTarget {
   /** expire asks how the booking stands when the clock says its time is over. */
   async expire(): Promise<void> {
     if (this.stage !== 'held') return;
+    const { expiresAt } = this.order;
     await this.refresh();
-    if (this.stage === 'held') setTimeout(() => this.expire(), 2000); // the grace beyond what is shown
+    if (this.stage !== 'held' || this.order.expiresAt !== expiresAt || this.#stopped) return;
+    setTimeout(() => this.expire(), 2000); // the grace beyond what is shown
   }
 
   /** refresh reads the booking from the server. */
@@ -327,23 +358,23 @@ export class Cart extends EventTarget {
     }
   }
 
-  /** resume finds the booking this tab had before it was reloaded. */
+  /** resume finds the booking that is kept, of before a reload. */
   async resume(): Promise<void> {
-    const id = sessionStorage.getItem(this.#storage);
+    const id = this.#kept.getItem(this.#storage);
     if (!id) return;
-    const kept = JSON.parse(sessionStorage.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
+    const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
     if (kept?.booking === id) this.#payment = kept;
     try {
       this.#take(await this.#api.call('GET', `/v1/bookings/${id}`));
     } catch (err) {
-      if (!problem(err).passing) sessionStorage.removeItem(this.#storage);
+      if (!problem(err).passing) this.#kept.removeItem(this.#storage);
     }
     this.#recall();
   }
 
   /** recall asks what the payment of a page that is gone waits for. */
   async #recall(): Promise<void> {
-    for (let wait = 1000; this.stage === 'paying' && this.#payment; wait = Math.min(10000, wait * 2)) {
+    for (let wait = 1000; this.stage === 'paying' && this.#payment && !this.#stopped; wait = Math.min(10000, wait * 2)) {
       try {
         const { action } = await this.#post(this.#payment);
         return this.#wait(action, false);
@@ -358,7 +389,7 @@ export class Cart extends EventTarget {
   again(): void {
     this.booking = null;
     this.stage = 'picking';
-    sessionStorage.removeItem(this.#storage);
+    this.#kept.removeItem(this.#storage);
     this.clear();
   }
 
@@ -372,8 +403,8 @@ export class Cart extends EventTarget {
 
   #remember(payment: Payment | null): void {
     this.#payment = payment;
-    if (payment) sessionStorage.setItem(this.#paymentStorage, JSON.stringify(payment));
-    else sessionStorage.removeItem(this.#paymentStorage);
+    if (payment) this.#kept.setItem(this.#paymentStorage, JSON.stringify(payment));
+    else this.#kept.removeItem(this.#paymentStorage);
   }
 
   /** take follows what the server says of the booking. */
@@ -391,7 +422,7 @@ export class Cart extends EventTarget {
     const entered = stage !== this.stage;
     this.stage = stage;
     this.gone.clear();
-    sessionStorage.setItem(this.#storage, answer.bookingId);
+    this.#kept.setItem(this.#storage, answer.bookingId);
     if (stage !== 'paying') this.action = null;
     if (declined || stage === 'sold') this.#remember(null);
     if (declined) this.#tell({ what: 'declined' });
@@ -425,14 +456,14 @@ export class Cart extends EventTarget {
     this.#bestKey = newKey();
     this.action = null;
     this.#remember(null);
-    sessionStorage.removeItem(this.#storage);
+    this.#kept.removeItem(this.#storage);
     this.#changed();
   }
 
   /** verdict asks until the payment has one; while it is unknown nothing is released. */
   async #verdict(): Promise<void> {
     const turn = ++this.#payTurn;
-    for (let wait = 400; this.stage === 'paying' && turn === this.#payTurn; wait = Math.min(5000, wait * 1.5)) {
+    for (let wait = 400; this.stage === 'paying' && turn === this.#payTurn && !this.#stopped; wait = Math.min(5000, wait * 1.5)) {
       await new Promise((done) => { setTimeout(done, wait); });
       if (turn !== this.#payTurn) return;
       try {
@@ -457,7 +488,7 @@ export class Cart extends EventTarget {
 
   /** ripen asks until every ticket is good: that is when the money has arrived. */
   async #ripen(): Promise<void> {
-    for (let wait = 500; this.stage === 'sold' && this.order.tickets?.some((t) => t.status === 'pending'); wait = Math.min(10000, wait * 1.6)) {
+    for (let wait = 500; this.stage === 'sold' && this.order.tickets?.some((t) => t.status === 'pending') && !this.#stopped; wait = Math.min(10000, wait * 1.6)) {
       await new Promise((done) => { setTimeout(done, wait); });
       await this.refresh();
     }

@@ -58,21 +58,24 @@ export class Countdown {
   constructor(clock: Clock, tick: (left: number) => void) {
     this.#clock = clock;
     this.#tick = tick;
-    document.addEventListener('visibilitychange', () => this.#run());
   }
 
   /** until starts counting down to a moment of the server's clock, in Unix milliseconds; null stops. */
   until(at: number | null): void {
     this.#until = at;
+    document.addEventListener('visibilitychange', this.#run);
     this.#run();
   }
 
-  #run(): void {
+  #run = (): void => {
     clearTimeout(this.#timer);
-    if (this.#until === null) return;
+    if (this.#until === null) {
+      document.removeEventListener('visibilitychange', this.#run);
+      return;
+    }
     const left = Math.max(0, this.#until - this.#clock.now());
     if (left === 0) this.#until = null;
     else this.#timer = setTimeout(() => this.#run(), left % 1000 || 1000);
     this.#tick(left);
-  }
+  };
 }

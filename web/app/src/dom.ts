@@ -10,6 +10,7 @@ export interface Attrs extends Listeners {
   [data: `data-${string}`]: Value;
   class?: Value;
   disabled?: Value;
+  hidden?: Value;
   href?: Value;
   id?: Value;
   rel?: Value;

@@ -38,7 +38,7 @@ interface Options {
   sink: Sink;
 }
 
-/** Feed keeps a Sink at the truth for as long as the page lives. */
+/** Feed keeps a Sink at the truth, from start until stop. */
 export class Feed {
   #path: string;
   #api: Api;
@@ -55,6 +55,7 @@ export class Feed {
   #failures = 0;
   #turn = 0; // an answer of an earlier turn comes too late
   #last = 0; // when something was heard, by the device's clock
+  #life = new AbortController();
 
   constructor({ event, chart, guarded = false, api, clock, sink }: Options) {
     this.#path = `/v1/events/${encodeURIComponent(event)}`;
@@ -70,9 +71,17 @@ export class Feed {
     this.#sink.mode('connecting');
     if (stream) this.#open();
     else this.#poll();
-    setInterval(() => this.#watch(), 5000);
-    addEventListener('online', () => (this.#source ? this.#again(0) : this.#descend()));
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.#watch(); });
+    const { signal } = this.#life;
+    const watching = setInterval(() => this.#watch(), 5000);
+    signal.addEventListener('abort', () => clearInterval(watching));
+    addEventListener('online', () => (this.#source ? this.#again(0) : this.#descend()), { signal });
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.#watch(); }, { signal });
+  }
+
+  /** stop ends the stream and the polling for good. */
+  stop(): void {
+    this.#life.abort();
+    this.#close();
   }
 
   #close(): void {
@@ -97,7 +106,7 @@ export class Feed {
       }
       query.set('ticket', issued.ticket);
     }
-    this.#stream(new EventSource(`${this.#path}/live?${query}`));
+    this.#stream(new EventSource(this.#api.url(`${this.#path}/live?${query}`)));
   }
 
   #stream(source: EventSource): void {

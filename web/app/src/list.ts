@@ -1,11 +1,12 @@
-// The same seats as a list: sections, their rows, their seats, as buttons. For
-// the keyboard, for screen readers, and for whoever dislikes maps. Rows and
+// The same seats as a list: sections, their rows, their seats, as buttons, and the
+// areas. For the keyboard, for screen readers, and for whoever dislikes maps. Rows and
 // seats exist only while they are opened: 60,000 buttons are no list.
 
 import type { Cart } from './cart';
 import { ACCESSIBLE, COMPANION, RESTRICTED, type Row, type Section } from './chart';
 import { h } from './dom';
 import { AVAILABLE, type State } from './state';
+import { Stepper } from './stepper';
 import type * as wire from './wire';
 import { count, money, number, remaining, statusWords } from './words';
 
@@ -19,6 +20,7 @@ export class SeatList {
   #open = new Set<Section>(); // those opened so far
   #updates = new Map<string, () => void>(); // by section, and by row
   #due = 0;
+  #readonly = false;
 
   constructor(root: HTMLElement, { cart, event, pick }: { cart: Cart; event: wire.Event; pick: (i: number) => void }) {
     this.#root = root;
@@ -33,8 +35,19 @@ export class SeatList {
     this.#state = state;
     this.#open.clear();
     this.#updates.clear();
-    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)));
+    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)), ...this.#event.areas.map((a) => this.#area(state, a)));
     this.update();
+  }
+
+  /** readonly has nobody choose. */
+  set readonly(on: boolean) {
+    this.#readonly = on;
+    if (this.#state) this.show(this.#state);
+  }
+
+  /** enter goes to an area, to where more of its places are asked for. */
+  enter(area: string): void {
+    this.#root.querySelector<HTMLElement>(`[data-key="${CSS.escape(area)}+"]`)?.focus();
   }
 
   /** update brings counts and opened seats up to date, once a moment at most. */
@@ -54,6 +67,21 @@ export class SeatList {
     const el = h('details', { ontoggle: () => this.#toggleSection(state, el, s) },
       h('summary', {}, h('span', { class: 'name' }, s.name), label));
     return el;
+  }
+
+  #area(state: State, a: wire.PricedArea): HTMLElement {
+    const label = h('span', { class: 'count' }, '');
+    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => this.#cart.setPlaces(a.area, to));
+    const update = () => {
+      const left = state.areas.get(a.area) ?? 0;
+      const n = this.#cart.places.get(a.area) ?? 0;
+      label.textContent = `${money(this.#cart.alones.get(a.category) ?? 0, this.#event)} · ${areaWords(left)}`;
+      const fixed = this.#cart.busy || this.#cart.stage !== 'picking';
+      stepper.show(n, fixed ? n : 0, fixed ? n : Math.min(left, n + this.#cart.most - this.#cart.size));
+    };
+    update();
+    this.#updates.set(`area ${a.area}`, update);
+    return h('div', { class: 'entry' }, h('span', { class: 'name' }, a.name), label, this.#readonly ? null : stepper.element);
   }
 
   #toggleSection(state: State, el: HTMLDetailsElement, s: Section): void {
@@ -110,7 +138,7 @@ export class SeatList {
       ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w), mine ? 'yours' : picked ? 'chosen' : statusWords[status]];
     button.setAttribute('aria-label', words.join(', '));
     button.setAttribute('aria-pressed', String(picked || mine));
-    button.setAttribute('aria-disabled', String(!picked && status !== AVAILABLE));
+    button.setAttribute('aria-disabled', String(this.#readonly || !picked && status !== AVAILABLE));
     button.title = words.slice(1).join(' · ');
   }
 }

@@ -41,14 +41,30 @@ export class SeatMap {
   #flashes = new Map<number, number>(); // i → since when
   #hover = -1;
   #looks = new Map<number, number>(); // i → PICKED or MINE
+  #life = new AbortController();
 
   constructor(canvas: HTMLCanvasElement, events: Events) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
     this.#events = events;
     listen(canvas, this.#target());
-    new ResizeObserver(() => this.#resize()).observe(canvas);
-    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.#state && this.show(this.#state, true));
+    const { signal } = this.#life;
+    const sized = new ResizeObserver(() => this.#resize());
+    sized.observe(canvas);
+    signal.addEventListener('abort', () => sized.disconnect());
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.recolor(), { signal });
+  }
+
+  /** recolor draws in the colours that its canvas has now. */
+  recolor(): void {
+    if (this.#state) this.show(this.#state, true);
+  }
+
+  /** stop draws nothing any more. */
+  stop(): void {
+    this.#life.abort();
+    cancelAnimationFrame(this.#wanted);
+    this.#state = null;
   }
 
   /**

@@ -3,6 +3,7 @@
 // small crosses, seats not for sale small dots; wheelchair spaces are square.
 
 import { ACCESSIBLE, COMPANION, type Box, type Chart } from './chart';
+import { h } from './dom';
 import { AVAILABLE, HELD, SOLD } from './state';
 
 /** Looks beyond the four states of the map. */
@@ -26,15 +27,25 @@ export type Look = (i: number) => number;
 
 const SMALL = 2.2; // device pixels of radius below which a seat is a mere square
 
-/** theme reads the page's colours, so that the map follows dark and light. */
+/**
+ * theme reads the colours that style sheets give an element, so that the map follows
+ * dark and light. They are read from something that has them: a canvas knows no variables.
+ */
 export function theme(el: Element) {
-  const css = getComputedStyle(el);
-  const get = (name: string) => css.getPropertyValue(name).trim();
-  return {
+  const probe = h('span');
+  el.append(probe);
+  const css = getComputedStyle(probe);
+  const get = (name: string) => {
+    probe.style.color = `var(${name})`;
+    return css.color;
+  };
+  const read = {
     paper: get('--map'), slab: get('--slab'), ink: get('--ink'), soft: get('--soft'), line: get('--line'),
     accent: get('--accent'), onAccent: get('--on-accent'), held: get('--held'), sold: get('--sold'), closed: get('--closed'),
     stage: get('--stage'), font: css.fontFamily,
   };
+  probe.remove();
+  return read;
 }
 
 /** Theme is the page's colours, and its font. */

@@ -7,8 +7,9 @@ import type { Chart } from './chart';
 import { Countdown, mmss, type Clock } from './clock';
 import { h, swatch } from './dom';
 import { Means } from './pay';
-import { announce } from './say';
+import type { Speaker } from './say';
 import type { State } from './state';
+import { Stepper } from './stepper';
 import type * as wire from './wire';
 import { money, number, ticketWords, UNHELD } from './words';
 
@@ -20,6 +21,7 @@ export class Panel {
   #cart: Cart;
   #event: wire.Event;
   #clock: Clock;
+  #say: Speaker;
   #reveal: (i: number) => void;
   #state: State | null = null;
   #countdown: Countdown;
@@ -31,11 +33,12 @@ export class Panel {
   #pay: HTMLElement; // the form, which stays in the page while the means is shown
   #codes = new Map<string, HTMLElement>(); // text → canvas
 
-  constructor(root: HTMLElement, { api, cart, event, clock, reveal }: { api: Api; cart: Cart; event: wire.Event; clock: Clock; reveal: (i: number) => void }) {
+  constructor(root: HTMLElement, { api, cart, event, clock, say, reveal }: { api: Api; cart: Cart; event: wire.Event; clock: Clock; say: Speaker; reveal: (i: number) => void }) {
     this.#root = root;
     this.#cart = cart;
     this.#event = event;
     this.#clock = clock;
+    this.#say = say;
     this.#reveal = reveal;
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
     this.#means = new Means(api, event, () => this.draw());
@@ -111,7 +114,7 @@ export class Panel {
     const due = WARN.findLast(([ms]) => left <= ms && left > ms - 2000);
     if (due && !this.#said.has(due[0])) {
       this.#said.add(due[0]);
-      announce(due[1]);
+      this.#say.announce(due[1]);
     }
     if (left === 0) this.#cart.expire();
   }
@@ -161,11 +164,10 @@ export class Panel {
   #best(): HTMLElement {
     const cart = this.#cart;
     const n = Math.min(cart.party, cart.mostParty);
-    const step = (text: string, to: number, label: string) => h('button', { 'data-key': `best${text}`, 'aria-label': label, disabled: cart.busy || to < 1 || to > cart.mostParty, onclick: () => cart.setParty(to) }, text);
+    const stepper = new Stepper('Seats for us to choose', 'best', (to) => cart.setParty(to));
     return h('div', { class: 'best' },
       h('span', { class: 'place' }, 'Or let us choose', h('small', {}, 'The best there are, side by side if we can')),
-      h('span', { class: 'stepper', role: 'group', 'aria-label': 'Seats for us to choose' },
-        step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')),
+      cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 1, cart.mostParty).element,
       h('button', { 'data-key': 'best', class: 'choose', disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
         cart.busy ? 'Choosing…' : `${this.#event.holds ? 'Hold' : 'Book'} the best ${n === 1 ? 'seat' : n}`));
   }
@@ -196,11 +198,10 @@ export class Panel {
     const cart = this.#cart;
     const n = cart.places.get(a.area) ?? 0;
     const left = state.areas.get(a.area) ?? 0;
-    const step = (text: string, to: number, label: string) => h('button', { 'data-key': `${a.area}${text}`, 'aria-label': label, disabled: cart.busy || to < 0 || to > left, onclick: () => cart.setPlaces(a.area, to) }, text);
+    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => cart.setPlaces(a.area, to));
     return h('div', { class: 'area', id: `area-${a.area}` },
       h('span', { class: 'place' }, a.name, h('small', {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : 'full'}`)),
-      h('span', { class: 'stepper', role: 'group', 'aria-label': `Places in ${a.name}` },
-        step('−', n - 1, 'One less'), h('output', {}, n), step('+', n + 1, 'One more')));
+      cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element);
   }
 
   #lines(): HTMLElement {

@@ -1,28 +1,32 @@
 // Telling the shopper: a note on the screen that goes away, and the same words
 // to a screen reader.
 
-import { $, h } from './dom';
-
-/** announce speaks to screen readers only. */
-export function announce(text: string): void {
-  const live = $('announcer');
-  live.textContent = '';
-  // The region must be seen to change, also when the same is said twice.
-  requestAnimationFrame(() => { live.textContent = text; });
-}
+import { h } from './dom';
 
 /** Kind is how a note looks. */
 export type Kind = 'plain' | 'good' | 'bad';
 
-/** note shows a sentence for a while, and announces it. */
-export function note(text: string, kind: Kind = 'plain'): void {
-  const box = $('notes');
-  // Good news supersedes what went wrong before it.
-  for (const old of box.querySelectorAll<HTMLElement>('.note')) if (kind === 'good' || old.dataset.text === text) old.remove();
-  const el = h('div', { class: `note ${kind}`, 'data-text': text }, h('span', {}, text),
-    h('button', { class: 'plain', 'aria-label': 'Dismiss', onclick: () => el.remove() }, '×'));
-  box.append(el);
-  while (box.children.length > 3) box.firstChild?.remove();
-  setTimeout(() => el.remove(), kind === 'bad' ? 12000 : 6000);
-  announce(text);
+/** Speaker says things where its elements are. */
+export class Speaker {
+  readonly notes = h('div', { id: 'notes', class: 'notes' });
+  readonly announcer = h('div', { id: 'announcer', class: 'unseen', 'aria-live': 'polite' });
+
+  /** announce speaks to screen readers only. */
+  announce(text: string): void {
+    this.announcer.textContent = '';
+    // The region must be seen to change, also when the same is said twice.
+    requestAnimationFrame(() => { this.announcer.textContent = text; });
+  }
+
+  /** note shows a sentence for a while, and announces it. */
+  note(text: string, kind: Kind = 'plain'): void {
+    // Good news supersedes what went wrong before it.
+    for (const old of this.notes.querySelectorAll<HTMLElement>('.note')) if (kind === 'good' || old.dataset.text === text) old.remove();
+    const el = h('div', { class: `note ${kind}`, 'data-text': text }, h('span', {}, text),
+      h('button', { class: 'plain', 'aria-label': 'Dismiss', onclick: () => el.remove() }, '×'));
+    this.notes.append(el);
+    while (this.notes.children.length > 3) this.notes.firstChild?.remove();
+    setTimeout(() => el.remove(), kind === 'bad' ? 12000 : 6000);
+    this.announce(text);
+  }
 }

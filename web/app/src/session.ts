@@ -1,6 +1,7 @@
 // Who the shopper is. In a demo the page signs itself in as a random user of
 // this tab; elsewhere the shopper brings a session token of the house's login.
 
+import type { Shopper } from './api';
 import { $ } from './dom';
 
 const USER = 'seatcast.user';
@@ -8,7 +9,7 @@ const TOKEN = 'seatcast.token';
 const TIMEOUT = 15000;
 
 /** Session keeps this tab's session token. */
-export class Session {
+export class Session implements Shopper {
   #asking: Promise<string> | null = null;
   #visiting: Promise<string | null> | null = null;
   #demo = true; // the server may sign anybody in

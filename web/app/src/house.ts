@@ -1,0 +1,314 @@
+// A house as it is seen: the canvas and the list that show the seats of an event,
+// what they cost and how fresh that is, and the feed behind them. Whoever puts it into
+// a page gives it the elements to fill, and the cart that seats are chosen for.
+
+import type { Api } from './api';
+import type { Cart } from './cart';
+import { ACCESSIBLE, Chart, type Section } from './chart';
+import type { Clock } from './clock';
+import { h, swatch } from './dom';
+import { Feed, type Mode } from './feed';
+import { areaWords, describe, SeatList } from './list';
+import { SeatMap } from './map';
+import type { Speaker } from './say';
+import { State } from './state';
+import type * as wire from './wire';
+import { money, remaining } from './words';
+
+const MODES: Record<Mode, string> = {
+  connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
+  unheld: 'Only sold seats are shown: yours are confirmed at checkout',
+  guarded: 'Sign in to see which seats are free',
+  outside: 'Which seats are free is shown to who is let in',
+};
+
+/** details is an event as it is sold now. */
+export async function details(api: Api, id: string): Promise<wire.Event> {
+  const event = await api.get<wire.Event>(`/v1/events/${encodeURIComponent(id)}`);
+  return { ...event, holds: event.holds ?? true };
+}
+
+/** chart fetches and flattens a chart. */
+async function chart(api: Api, sha: string): Promise<Chart> {
+  return new Chart(sha, await api.get(`/v1/charts/${sha}.json`));
+}
+
+/** Roots are the elements that a house fills: of the seats, of the prices, and of how fresh both are. */
+export interface Roots { stage: HTMLElement; legend: HTMLElement; live: HTMLElement }
+
+/** Watcher is told what happens in a house. */
+export interface Watcher {
+  area(id: string): void; // one was tapped on the map
+  chart(state: State): void; // this is shown from now on
+  changed(): void; // other seats or places are free
+  turned(): void; // bookings hold their seats from now on, or do not
+  mode(mode: Mode): void;
+}
+
+export interface Options extends Roots {
+  event: wire.Event; // is kept as it is sold
+  cart: Cart;
+  api: Api;
+  clock: Clock;
+  say: Speaker;
+  watcher: Watcher;
+}
+
+/** House shows one event, and keeps it at the truth, from open until stop. */
+export class House {
+  readonly event: wire.Event;
+  state!: State; // once it is open
+  asOf: number | null = null; // of the server's clock, when it was last heard
+  #cart: Cart;
+  #api: Api;
+  #clock: Clock;
+  #say: Speaker;
+  #watcher: Watcher;
+  #holds: Holds;
+  #parts: Parts;
+  #map: SeatMap;
+  #list: SeatList;
+  #feed: Feed | null = null;
+  #readonly = false;
+  #stopped = false;
+
+  constructor({ event, cart, api, clock, say, watcher, ...roots }: Options) {
+    this.event = event;
+    this.#cart = cart;
+    this.#api = api;
+    this.#clock = clock;
+    this.#say = say;
+    this.#watcher = watcher;
+    this.#holds = new Holds(api, event, () => watcher.turned());
+    this.#parts = furnish(roots, {
+      view: (which) => { this.view = which; },
+      zoom: (factor) => this.#map.zoom(factor),
+      fit: () => this.fit(),
+    });
+    const pick = (i: number) => this.#choose(i);
+    this.#map = new SeatMap(this.#parts.canvas, {
+      seat: pick,
+      area: (id) => watcher.area(id),
+      hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === 'number' ? describe(this.state, what, cart, event)
+        : [what.name, areaWords(this.state.areas.get(what.id) ?? 0)], px, py),
+      here: (section) => this.#here(section),
+    });
+    this.#list = new SeatList(this.#parts.list, { cart, event, pick });
+    cart.addEventListener('change', () => this.#map.looks(cart.picked, cart.mine));
+  }
+
+  /** open fetches the chart, and begins to follow the map. */
+  async open(): Promise<void> {
+    const first = new State(await chart(this.#api, this.event.chart));
+    if (this.#stopped) return;
+    this.#show(first);
+    this.#feed = new Feed({
+      event: this.event.id, chart: this.event.chart, guarded: this.event.guarded, api: this.#api, clock: this.#clock,
+      sink: {
+        snapshot: (frame) => this.#apply(this.state.snapshot(frame), false),
+        delta: (frame) => this.#apply(this.state.delta(frame), true),
+        chart: async (sha) => {
+          const [next, now] = await Promise.all([chart(this.#api, sha), details(this.#api, this.event.id)]);
+          if (now.chart !== sha) throw new Error('the event is on another chart'); // of two servers one is behind: ask again
+          Object.assign(this.event, now); // its prices and areas are that chart's
+          this.#show(new State(next));
+        },
+        mode: (mode) => this.#mode(mode),
+        heard: () => {
+          this.asOf = this.#clock.now();
+          this.#parts.asOf.textContent = `as of ${new Date(this.asOf).toLocaleTimeString()}`;
+        },
+      },
+    });
+    this.#feed.start(this.event.mode === 'hot');
+  }
+
+  /** stop ends the stream and whatever else goes on by itself. */
+  stop(): void {
+    this.#stopped = true;
+    this.#feed?.stop();
+    this.#map.stop();
+  }
+
+  /** readonly has nobody choose. */
+  set readonly(on: boolean) {
+    this.#readonly = on;
+    this.#list.readonly = on;
+  }
+
+  /** view shows the map or the list. */
+  set view(which: 'map' | 'list') {
+    const { views, list } = this.#parts;
+    for (const [name, { box, button }] of Object.entries(views)) {
+      box.hidden = name !== which;
+      button.setAttribute('aria-pressed', String(name === which));
+    }
+    list.hidden = which !== 'list';
+    this.#list.update();
+  }
+
+  /** fit shows the whole map. */
+  fit(): void {
+    this.#map.fit();
+  }
+
+  /** reveal goes to a seat on the map. */
+  reveal(i: number): void {
+    this.view = 'map';
+    this.#map.reveal(i);
+  }
+
+  /** enter goes to an area in the list. */
+  enter(area: string): void {
+    this.view = 'list';
+    this.#list.enter(area);
+  }
+
+  /** recolor draws in the colours of the style sheets as they are now. */
+  recolor(): void {
+    this.#map.recolor();
+  }
+
+  #show(state: State): void {
+    this.state = state;
+    this.#cart.on(state);
+    this.#map.show(state);
+    this.#list.show(state);
+    this.#legend();
+    this.#parts.wheelchair.hidden = !state.chart.flags.some((f) => f & ACCESSIBLE);
+    this.#watcher.chart(state);
+  }
+
+  #apply(changed: number[], flash: boolean): void {
+    this.#map.changed(changed, flash);
+    this.#list.update();
+    this.#cart.seen(changed);
+    this.#legend();
+    this.#watcher.changed();
+  }
+
+  #mode(mode: Mode): void {
+    this.#holds.heard(mode);
+    const shown = mode === 'late' && !this.event.holds ? 'unheld' : mode; // a poll does not say why it is late
+    this.#parts.live.dataset.mode = shown;
+    this.#parts.mode.textContent = MODES[shown];
+    this.#watcher.mode(shown);
+  }
+
+  /** legend lists categories with prices, all in, and what is free, made once and then updated. */
+  #legend(): void {
+    const { event, state } = this;
+    const box = this.#parts.legend;
+    if (box.dataset.chart !== state.chart.sha) {
+      box.dataset.chart = state.chart.sha;
+      const priced = (amount?: number) => (amount === undefined ? '–' : money(amount, event));
+      const prices = new Map(event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
+      box.replaceChildren(...state.chart.categories.map((c) => h('li', {}, swatch(c.color), h('span', {}, c.name),
+        h('strong', {}, priced(prices.get(c.name))), h('small', {}))));
+    }
+    state.chart.categories.forEach((c, n) => {
+      const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
+      box.children[n].lastElementChild!.textContent = remaining(state.freeByCategory[n] + places, state.heldByCategory[n], 'left');
+    });
+  }
+
+  #choose(i: number): void {
+    if (this.#readonly) return;
+    const cart = this.#cart;
+    const answer = cart.toggle(i);
+    const place = this.state.chart.place(i);
+    const says = {
+      added: () => this.#say.announce(`${place} chosen`),
+      removed: () => this.#say.announce(`${place} taken out`),
+      full: () => this.#say.note('That is as many as one order may hold. Take one out to choose another.', 'bad'),
+      'not free': () => this.#say.note(`${place} is not free.`),
+      busy: () => { if (cart.stage !== 'picking') this.#say.note(`You have ${cart.unheld ? 'an order' : 'seats on hold'} already: pay or give back to choose others.`); },
+    };
+    says[answer]();
+  }
+
+  #tooltip(lines: string[] | null, px: number, py: number): void {
+    const { tip, canvas } = this.#parts;
+    tip.hidden = !lines;
+    if (!lines) return;
+    tip.replaceChildren(...lines.map((l, n) => h(n ? 'div' : 'strong', {}, l)));
+    tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, canvas.clientWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
+  }
+
+  /** here names the part of the house in the middle of the map. */
+  #here(section: Section | null): void {
+    const { here } = this.#parts;
+    const text = section ? `${section.name} · ${remaining(this.state.free[section.index], this.state.held[section.index], 'free')}` : '';
+    if (here.textContent === text) return;
+    here.textContent = text;
+    here.hidden = !text;
+  }
+}
+
+/** Holds follows whether bookings hold their seats. */
+class Holds {
+  #api: Api;
+  #event: wire.Event; // whose holds it keeps true
+  #turned: () => void; // is called when that has changed
+  #asking = false;
+
+  constructor(api: Api, event: wire.Event, turned: () => void) {
+    this.#api = api;
+    this.#event = event;
+    this.#turned = turned;
+  }
+
+  /** heard judges what the feed says. All but the word of a stream is a reason to ask. */
+  heard(mode: Mode): void {
+    if (mode === 'unheld') this.#are(false);
+    else if (mode === 'late' && this.#event.holds || (mode === 'live' || mode === 'polling') && !this.#event.holds) this.#ask();
+  }
+
+  async #ask(): Promise<void> {
+    if (this.#asking) return;
+    this.#asking = true;
+    const now = await details(this.#api, this.#event.id).catch(() => this.#event);
+    this.#asking = false;
+    this.#are(now.holds);
+  }
+
+  #are(held: boolean): void {
+    if (held === this.#event.holds) return;
+    this.#event.holds = held;
+    this.#turned();
+  }
+}
+
+type Parts = ReturnType<typeof furnish>;
+
+/** furnish fills the roots, and returns what in them changes. */
+function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'list'): void; zoom(factor: number): void; fit(): void }) {
+  const canvas = h('canvas', { id: 'map', tabindex: 0, 'aria-label': 'Seat map. Arrow keys move it, plus and minus zoom. The list shows the same seats as buttons.' });
+  const here = h('p', { id: 'here', class: 'here', hidden: true });
+  const tip = h('div', { id: 'tip', class: 'tip', hidden: true });
+  const wheelchair = h('li', { id: 'key-wheelchair', hidden: true }, h('i', { class: 'wheelchair' }), 'wheelchair');
+  const key = (kind: string, text = kind) => h('li', {}, h('i', { class: kind }), text);
+  const list = h('div', { id: 'list', class: 'list', hidden: true });
+  const views = {
+    map: {
+      button: h('button', { id: 'show-map', 'aria-pressed': 'true', onclick: () => does.view('map') }, 'Map'),
+      box: h('div', { id: 'map-view', class: 'view' }, canvas, here, tip,
+        h('div', { class: 'zoom', role: 'group', 'aria-label': 'Zoom' },
+          h('button', { id: 'zoom-in', 'aria-label': 'Zoom in', onclick: () => does.zoom(1.7) }, '+'),
+          h('button', { id: 'zoom-out', 'aria-label': 'Zoom out', onclick: () => does.zoom(1 / 1.7) }, '−'),
+          h('button', { id: 'zoom-fit', 'aria-label': 'Show everything', onclick: () => does.fit() }, '⤢')),
+        h('ul', { class: 'key', 'aria-label': 'What the shapes mean' },
+          key('free'), key('held', 'on hold'), key('sold'), key('mine', 'yours'), wheelchair)),
+    },
+    list: {
+      button: h('button', { id: 'show-list', 'aria-pressed': 'false', onclick: () => does.view('list') }, 'List'),
+      box: h('div', { id: 'list-view', class: 'view', hidden: true }, list),
+    },
+  };
+  stage.append(h('div', { class: 'tools', role: 'group', 'aria-label': 'How seats are shown' }, views.map.button, views.list.button), views.map.box, views.list.box);
+  const mode = h('span', { id: 'live-text' }, MODES.connecting);
+  const asOf = h('span', { id: 'asof' });
+  live.append(h('span', { class: 'dot', 'aria-hidden': 'true' }), mode, asOf);
+  return { canvas, here, tip, wheelchair, list, views, legend, live, mode, asOf };
+}

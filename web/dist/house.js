@@ -1,0 +1,291 @@
+import { Chart, ACCESSIBLE } from './chart.js';
+import { h, swatch } from './dom.js';
+import { Feed } from './feed.js';
+import { describe, areaWords, SeatList } from './list.js';
+import { SeatMap } from './map.js';
+import { State } from './state.js';
+import { money, remaining } from './words.js';
+
+const MODES = {
+  connecting: "Connecting…",
+  live: "Live",
+  polling: "Updated now and then",
+  waiting: "Reconnecting…",
+  late: "Updates may be late",
+  unheld: "Only sold seats are shown: yours are confirmed at checkout",
+  guarded: "Sign in to see which seats are free",
+  outside: "Which seats are free is shown to who is let in"
+};
+async function details(api, id) {
+  const event = await api.get(`/v1/events/${encodeURIComponent(id)}`);
+  return { ...event, holds: event.holds ?? true };
+}
+async function chart(api, sha) {
+  return new Chart(sha, await api.get(`/v1/charts/${sha}.json`));
+}
+class House {
+  event;
+  state;
+  // once it is open
+  asOf = null;
+  // of the server's clock, when it was last heard
+  #cart;
+  #api;
+  #clock;
+  #say;
+  #watcher;
+  #holds;
+  #parts;
+  #map;
+  #list;
+  #feed = null;
+  #readonly = false;
+  #stopped = false;
+  constructor({ event, cart, api, clock, say, watcher, ...roots }) {
+    this.event = event;
+    this.#cart = cart;
+    this.#api = api;
+    this.#clock = clock;
+    this.#say = say;
+    this.#watcher = watcher;
+    this.#holds = new Holds(api, event, () => watcher.turned());
+    this.#parts = furnish(roots, {
+      view: (which) => {
+        this.view = which;
+      },
+      zoom: (factor) => this.#map.zoom(factor),
+      fit: () => this.fit()
+    });
+    const pick = (i) => this.#choose(i);
+    this.#map = new SeatMap(this.#parts.canvas, {
+      seat: pick,
+      area: (id) => watcher.area(id),
+      hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === "number" ? describe(this.state, what, cart, event) : [what.name, areaWords(this.state.areas.get(what.id) ?? 0)], px, py),
+      here: (section) => this.#here(section)
+    });
+    this.#list = new SeatList(this.#parts.list, { cart, event, pick });
+    cart.addEventListener("change", () => this.#map.looks(cart.picked, cart.mine));
+  }
+  /** open fetches the chart, and begins to follow the map. */
+  async open() {
+    const first = new State(await chart(this.#api, this.event.chart));
+    if (this.#stopped) return;
+    this.#show(first);
+    this.#feed = new Feed({
+      event: this.event.id,
+      chart: this.event.chart,
+      guarded: this.event.guarded,
+      api: this.#api,
+      clock: this.#clock,
+      sink: {
+        snapshot: (frame) => this.#apply(this.state.snapshot(frame), false),
+        delta: (frame) => this.#apply(this.state.delta(frame), true),
+        chart: async (sha) => {
+          const [next, now] = await Promise.all([chart(this.#api, sha), details(this.#api, this.event.id)]);
+          if (now.chart !== sha) throw new Error("the event is on another chart");
+          Object.assign(this.event, now);
+          this.#show(new State(next));
+        },
+        mode: (mode) => this.#mode(mode),
+        heard: () => {
+          this.asOf = this.#clock.now();
+          this.#parts.asOf.textContent = `as of ${new Date(this.asOf).toLocaleTimeString()}`;
+        }
+      }
+    });
+    this.#feed.start(this.event.mode === "hot");
+  }
+  /** stop ends the stream and whatever else goes on by itself. */
+  stop() {
+    this.#stopped = true;
+    this.#feed?.stop();
+    this.#map.stop();
+  }
+  /** readonly has nobody choose. */
+  set readonly(on) {
+    this.#readonly = on;
+    this.#list.readonly = on;
+  }
+  /** view shows the map or the list. */
+  set view(which) {
+    const { views, list } = this.#parts;
+    for (const [name, { box, button }] of Object.entries(views)) {
+      box.hidden = name !== which;
+      button.setAttribute("aria-pressed", String(name === which));
+    }
+    list.hidden = which !== "list";
+    this.#list.update();
+  }
+  /** fit shows the whole map. */
+  fit() {
+    this.#map.fit();
+  }
+  /** reveal goes to a seat on the map. */
+  reveal(i) {
+    this.view = "map";
+    this.#map.reveal(i);
+  }
+  /** enter goes to an area in the list. */
+  enter(area) {
+    this.view = "list";
+    this.#list.enter(area);
+  }
+  /** recolor draws in the colours of the style sheets as they are now. */
+  recolor() {
+    this.#map.recolor();
+  }
+  #show(state) {
+    this.state = state;
+    this.#cart.on(state);
+    this.#map.show(state);
+    this.#list.show(state);
+    this.#legend();
+    this.#parts.wheelchair.hidden = !state.chart.flags.some((f) => f & ACCESSIBLE);
+    this.#watcher.chart(state);
+  }
+  #apply(changed, flash) {
+    this.#map.changed(changed, flash);
+    this.#list.update();
+    this.#cart.seen(changed);
+    this.#legend();
+    this.#watcher.changed();
+  }
+  #mode(mode) {
+    this.#holds.heard(mode);
+    const shown = mode === "late" && !this.event.holds ? "unheld" : mode;
+    this.#parts.live.dataset.mode = shown;
+    this.#parts.mode.textContent = MODES[shown];
+    this.#watcher.mode(shown);
+  }
+  /** legend lists categories with prices, all in, and what is free, made once and then updated. */
+  #legend() {
+    const { event, state } = this;
+    const box = this.#parts.legend;
+    if (box.dataset.chart !== state.chart.sha) {
+      box.dataset.chart = state.chart.sha;
+      const priced = (amount) => amount === void 0 ? "–" : money(amount, event);
+      const prices = new Map(event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
+      box.replaceChildren(...state.chart.categories.map((c) => h(
+        "li",
+        {},
+        swatch(c.color),
+        h("span", {}, c.name),
+        h("strong", {}, priced(prices.get(c.name))),
+        h("small", {})
+      )));
+    }
+    state.chart.categories.forEach((c, n) => {
+      const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
+      box.children[n].lastElementChild.textContent = remaining(state.freeByCategory[n] + places, state.heldByCategory[n], "left");
+    });
+  }
+  #choose(i) {
+    if (this.#readonly) return;
+    const cart = this.#cart;
+    const answer = cart.toggle(i);
+    const place = this.state.chart.place(i);
+    const says = {
+      added: () => this.#say.announce(`${place} chosen`),
+      removed: () => this.#say.announce(`${place} taken out`),
+      full: () => this.#say.note("That is as many as one order may hold. Take one out to choose another.", "bad"),
+      "not free": () => this.#say.note(`${place} is not free.`),
+      busy: () => {
+        if (cart.stage !== "picking") this.#say.note(`You have ${cart.unheld ? "an order" : "seats on hold"} already: pay or give back to choose others.`);
+      }
+    };
+    says[answer]();
+  }
+  #tooltip(lines, px, py) {
+    const { tip, canvas } = this.#parts;
+    tip.hidden = !lines;
+    if (!lines) return;
+    tip.replaceChildren(...lines.map((l, n) => h(n ? "div" : "strong", {}, l)));
+    tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, canvas.clientWidth - tip.offsetWidth - 8))}px`;
+    tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
+  }
+  /** here names the part of the house in the middle of the map. */
+  #here(section) {
+    const { here } = this.#parts;
+    const text = section ? `${section.name} · ${remaining(this.state.free[section.index], this.state.held[section.index], "free")}` : "";
+    if (here.textContent === text) return;
+    here.textContent = text;
+    here.hidden = !text;
+  }
+}
+class Holds {
+  #api;
+  #event;
+  // whose holds it keeps true
+  #turned;
+  // is called when that has changed
+  #asking = false;
+  constructor(api, event, turned) {
+    this.#api = api;
+    this.#event = event;
+    this.#turned = turned;
+  }
+  /** heard judges what the feed says. All but the word of a stream is a reason to ask. */
+  heard(mode) {
+    if (mode === "unheld") this.#are(false);
+    else if (mode === "late" && this.#event.holds || (mode === "live" || mode === "polling") && !this.#event.holds) this.#ask();
+  }
+  async #ask() {
+    if (this.#asking) return;
+    this.#asking = true;
+    const now = await details(this.#api, this.#event.id).catch(() => this.#event);
+    this.#asking = false;
+    this.#are(now.holds);
+  }
+  #are(held) {
+    if (held === this.#event.holds) return;
+    this.#event.holds = held;
+    this.#turned();
+  }
+}
+function furnish({ stage, legend, live }, does) {
+  const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": "Seat map. Arrow keys move it, plus and minus zoom. The list shows the same seats as buttons." });
+  const here = h("p", { id: "here", class: "here", hidden: true });
+  const tip = h("div", { id: "tip", class: "tip", hidden: true });
+  const wheelchair = h("li", { id: "key-wheelchair", hidden: true }, h("i", { class: "wheelchair" }), "wheelchair");
+  const key = (kind, text = kind) => h("li", {}, h("i", { class: kind }), text);
+  const list = h("div", { id: "list", class: "list", hidden: true });
+  const views = {
+    map: {
+      button: h("button", { id: "show-map", "aria-pressed": "true", onclick: () => does.view("map") }, "Map"),
+      box: h(
+        "div",
+        { id: "map-view", class: "view" },
+        canvas,
+        here,
+        tip,
+        h(
+          "div",
+          { class: "zoom", role: "group", "aria-label": "Zoom" },
+          h("button", { id: "zoom-in", "aria-label": "Zoom in", onclick: () => does.zoom(1.7) }, "+"),
+          h("button", { id: "zoom-out", "aria-label": "Zoom out", onclick: () => does.zoom(1 / 1.7) }, "−"),
+          h("button", { id: "zoom-fit", "aria-label": "Show everything", onclick: () => does.fit() }, "⤢")
+        ),
+        h(
+          "ul",
+          { class: "key", "aria-label": "What the shapes mean" },
+          key("free"),
+          key("held", "on hold"),
+          key("sold"),
+          key("mine", "yours"),
+          wheelchair
+        )
+      )
+    },
+    list: {
+      button: h("button", { id: "show-list", "aria-pressed": "false", onclick: () => does.view("list") }, "List"),
+      box: h("div", { id: "list-view", class: "view", hidden: true }, list)
+    }
+  };
+  stage.append(h("div", { class: "tools", role: "group", "aria-label": "How seats are shown" }, views.map.button, views.list.button), views.map.box, views.list.box);
+  const mode = h("span", { id: "live-text" }, MODES.connecting);
+  const asOf = h("span", { id: "asof" });
+  live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);
+  return { canvas, here, tip, wheelchair, list, views, legend, live, mode, asOf };
+}
+
+export { House, details };
