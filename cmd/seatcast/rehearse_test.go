@@ -50,7 +50,7 @@ func (h *house) nothingOfIt(t *testing.T) {
 		}
 	}
 	removed := h.count(t.Context(), `SELECT count(*) FROM admin_calls WHERE method = 'DELETE' AND path LIKE '/v1/admin/rooms/' || $1 || '-rehearsal-%'`, h.event)
-	if removed != 1 {
+	if removed < 1 { // again, when the answer was lost
 		t.Errorf("that its room was removed is written down %d times", removed)
 	}
 }
