@@ -61,10 +61,16 @@ func atOnce(t testing.TB, fs *frames, have int64) frame {
 	return f
 }
 
-// watches reads what a stream begins with, a frame, and after a cut the one it
-// missed. It returns the number it holds in the end.
-func watches(t testing.TB, h *house, at *node, buyer shopper, open func(testing.TB, *node, string, int64) *frames, seats []string) {
+// watches reads through a proxy in front of nodes what a stream begins with, a frame, and
+// after a cut the one it missed.
+func watches(t testing.TB, h *house, at *node, nodes []*node, buyer shopper, open func(testing.TB, *node, string, int64) *frames, seats []string) {
 	t.Helper()
+	var direct []*watcher // whoever comes to a node that is a tick behind is shown the map anew: these say that none is
+	for _, n := range nodes {
+		w := watch(t, h.event, n.url)
+		eventually(t, streamPatience, "the first map", func() bool { return w.number() > 0 })
+		direct = append(direct, w)
+	}
 	fs := open(t, at, h.event, 0)
 	if f := fs.next(); f.Type != "hello" {
 		t.Fatalf("began with %v", f)
@@ -74,6 +80,10 @@ func watches(t testing.TB, h *house, at *node, buyer shopper, open func(testing.
 	have = atOnce(t, fs, have.N)
 	buyer.hold(h.event, "", seats[1]).want(t, http.StatusCreated, "")
 	missed := atOnce(t, fs, have.N)
+
+	for _, w := range direct {
+		eventually(t, converge, "every node has told it", func() bool { return w.number() >= missed.N })
+	}
 
 	again := open(t, at, h.event, have.N)
 	if f := again.next(); f.Type != "hello" {
@@ -91,8 +101,8 @@ func TestAnNginxAsDocumentedNeitherBuffersNorBreaks(t *testing.T) {
 	front := documentedNginx(t, nodes...)
 	buyer := h.shopper(front, "ann") // bookings go through it too
 	seats := h.seats(4)
-	watches(t, h, front, buyer, ways["SSE"], seats[:2])
-	watches(t, h, front, buyer, ways["WebSocket"], seats[2:])
+	watches(t, h, front, nodes, buyer, ways["SSE"], seats[:2])
+	watches(t, h, front, nodes, buyer, ways["WebSocket"], seats[2:])
 	for _, transport := range []string{"sse", "ws"} {
 		parked, all := 0.0, 0.0
 		for _, n := range nodes {
@@ -133,7 +143,7 @@ func TestAnNginxThatKnowsNothingOfUsPassesFramesOnAtOnce(t *testing.T) {
 	h := newHouse(t, plan{})
 	n := h.node()
 	front := bareNginx(t, n)
-	watches(t, h, front, h.shopper(front, "ann"), ways["SSE"], h.seats(2))
+	watches(t, h, front, []*node{n}, h.shopper(front, "ann"), ways["SSE"], h.seats(2))
 	if parked, all := n.metric(t, "hub_sessions", `engine="parked"`), n.metric(t, "hub_sessions"); parked != all || all < 1 {
 		t.Errorf("%v of %v sessions are parked", parked, all)
 	}
