@@ -217,7 +217,9 @@ func (r *Rooms) Claim(ctx context.Context, event, user, token string) (t Turn, p
 	}
 	p := Pass{ID: passID(id, t.Inside), Event: event, Room: room.id(), User: user, Ticket: id, Until: t.Inside}
 	// Also of who is inside already: the answer that let them in may have been lost.
-	r.booked(ctx, admission{event: event, jti: p.ID, user: user, ticket: id, until: t.Inside})
+	if r.lately.first(p.ID) {
+		r.booked(ctx, admission{event: event, jti: p.ID, user: user, ticket: id, until: t.Inside})
+	}
 	pass, err = r.o.Keys.SignPass(p)
 	return t, pass, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"seatcast/seatmap"
@@ -16,9 +17,40 @@ func (r *Rooms) booked(ctx context.Context, a admission) {
 	select {
 	case r.books <- a:
 	default:
+		r.lately.forget(a.jti)
 		r.metrics.unwritten.Add(-1)
 		r.o.Log.WarnContext(ctx, "an admission is not written down: too many wait to be", "event", a.event, "pass", a.jti)
 	}
+}
+
+// lately are the passes that were booked last: whoever is inside asks for theirs again
+// and again. One that is forgotten is booked once more, which changes nothing.
+type lately struct {
+	mu         sync.Mutex
+	young, old map[string]struct{} // when the young are many they are the old ones
+}
+
+// first says whether a pass is not known to be booked, and remembers that it is.
+func (l *lately) first(jti string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, is := l.young[jti]; is {
+		return false
+	}
+	_, is := l.old[jti]
+	if l.young == nil || len(l.young) >= booksSize {
+		l.young, l.old = make(map[string]struct{}), l.young
+	}
+	l.young[jti] = struct{}{}
+	return !is
+}
+
+// forget says that a pass was not booked after all.
+func (l *lately) forget(jti string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.young, jti)
+	delete(l.old, jti)
 }
 
 // write writes admissions down until ctx ends, and then what is left.

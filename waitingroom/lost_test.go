@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"seatcast/waitingroom"
 )
 
@@ -125,4 +127,21 @@ func TestWhoWasLetInByAnAnswerThatWasLostIsWrittenDownWhenTheyAskAgain(t *testin
 	b.enters("ann", "")
 	b.must(b.rooms.Bought(t.Context(), b.event, "ann"))
 	eventually(t, "that she has bought is, too", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE became = 'bought'`) == 1 })
+}
+
+func TestWhoAsksAgainAndAgainIsWrittenDownOnce(t *testing.T) {
+	b := newBox(t)
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(b.rooms)
+	b.put(plan(6000, 5, 10))
+	b.joins("ann", "")
+	stop := b.run(b.rooms)
+	b.enters("ann", "")
+	stop() // from now on nothing is written down
+	for range 5 {
+		b.enters("ann", "")
+	}
+	if n := told(t, reg)["waitingroom_admissions_unwritten"]; n != 0 {
+		t.Errorf("%v admissions of one who is inside are to be written down again", n)
+	}
 }

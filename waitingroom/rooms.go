@@ -57,7 +57,8 @@ type Rooms struct {
 	tends   *rounds
 	draws   draws          // that are over
 	books   chan admission // to be written down
-	node    string         // by which others know what is said here
+	lately  lately
+	node    string // by which others know what is said here
 	metrics *metrics
 
 	doubts   chan suspicion // to be looked into

@@ -263,7 +263,7 @@ func (r *rehearsal) attends(ctx context.Context, token string) bool {
 		f := r.now()
 		switch {
 		case f.State == waitingroom.Over:
-			return false
+			return leaves
 		case number == 0 && f.State == waitingroom.Open: // drawn
 			if number, place, ok = r.joins(ctx, token, place); !ok {
 				return false
@@ -285,7 +285,7 @@ func (r *rehearsal) attends(ctx context.Context, token string) bool {
 			sleeps = false
 		}
 	}
-	return false
+	return leaves
 }
 
 func later(a, b time.Time) time.Time {
