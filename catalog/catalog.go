@@ -58,6 +58,7 @@ type Event struct {
 	ChartSHA string
 	Mode     Mode
 	Guarded  bool // its map is shown only to who has a session or a ticket
+	Queue    bool // it has a waiting room
 	Orphans  seatmap.OrphanRule
 	State    State
 	OnSale   bool // bookings were taken at the moment of the answer

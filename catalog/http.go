@@ -35,6 +35,7 @@ type summary struct {
 	State    State  `json:"state"`
 	Open     bool   `json:"open"`  // bookings are taken now
 	Holds    bool   `json:"holds"` // they hold their seats; false while Redis is away
+	Queue    bool   `json:"queue"` // people are let in one by one
 	Currency string `json:"currency"`
 	Decimals int    `json:"decimals"` // of an amount: its minor units are so many digits
 }
@@ -98,7 +99,7 @@ func summarise(e *Event) summary {
 	return summary{
 		ID: e.ID, Name: e.Name, Venue: e.Venue, Zone: e.Zone,
 		StartsAt: e.Starts.Format(time.RFC3339), OpensAt: e.Opens.Format(time.RFC3339),
-		Mode: e.Mode, State: e.State, Open: e.OnSale, Holds: !e.NoHolds, Currency: e.Currency, Decimals: decimals,
+		Mode: e.Mode, State: e.State, Open: e.OnSale, Holds: !e.NoHolds, Queue: e.Queue, Currency: e.Currency, Decimals: decimals,
 	}
 }
 

@@ -79,7 +79,7 @@ func TestAnEventTellsWhatItsPageNeeds(t *testing.T) {
 	same(t, body(t, r), `{
 		"id": "late-session", "name": "Late Session", "venue": "The Cellar", "zone": "Europe/Paris",
 		"startsAt": "2099-06-01T20:00:00+02:00", "opensAt": "2020-01-01T10:00:00+01:00",
-		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "holds": true, "currency": "EUR", "decimals": 2,
+		"chart": "`+s.sha+`", "mode": "hot", "guarded": false, "orphans": "warn", "state": "open", "open": true, "holds": true, "queue": false, "currency": "EUR", "decimals": 2,
 		"prices": [{"category": "Front", "color": "#d1495b", "amount": 4000, "allIn": 4000}, {"category": "Seated", "color": "#edae49", "amount": 2500, "allIn": 2500},
 			{"category": "Standing", "color": "#2e86ab", "amount": 1500, "allIn": 1500}], "fees": [],
 		"areas": [{"area": "standing", "name": "Standing", "category": "Standing", "capacity": 40}],

@@ -228,7 +228,8 @@ func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, 
 // eventColumns are what scanEvent reads. Postgres' clock judges what is on sale.
 const eventColumns = `
 	id, name, venue, zone, starts_at, opens_at, chart_sha, mode,
-	guarded OR EXISTS (SELECT FROM rooms WHERE event_id = events.id AND guards_map) AS guarded, orphans, state, currency,
+	guarded OR EXISTS (SELECT FROM rooms WHERE event_id = events.id AND guards_map) AS guarded,
+	EXISTS (SELECT FROM rooms WHERE event_id = events.id) AS queue, orphans, state, currency,
 	hold_ms, pay_ms, cap_ms, grace_ms, cool_down_ms, seats_per_booking, seats_per_user, seats_per_card, holds_per_user, holds_per_hour,
 	state = 'open' AND opens_at <= now() AS on_sale, unheld_since IS NOT NULL AS no_holds,
 	extract(epoch FROM opens_at - now())::float8 AS opens_in,
@@ -239,7 +240,7 @@ const eventColumns = `
 func scanEvent(row pgx.CollectableRow) (e Event, opensIn time.Duration, err error) {
 	var hold, pay, limit, grace, coolDown int64
 	var seconds float64
-	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.Orphans, &e.State, &e.Currency,
+	err = row.Scan(&e.ID, &e.Name, &e.Venue, &e.Zone, &e.Starts, &e.Opens, &e.ChartSHA, &e.Mode, &e.Guarded, &e.Queue, &e.Orphans, &e.State, &e.Currency,
 		&hold, &pay, &limit, &grace, &coolDown, &e.Terms.SeatsPerBooking, &e.Terms.SeatsPerUser, &e.Terms.SeatsPerCard, &e.Terms.HoldsPerUser, &e.Terms.HoldsPerHour,
 		&e.OnSale, &e.NoHolds, &seconds, &e.Prices, &e.Fees)
 	if err != nil {

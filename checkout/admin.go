@@ -24,6 +24,7 @@ import (
 // money back, to the group for operators.
 func (d *Desk) MountAdmin(g *echo.Group) {
 	g.GET("/events/:event/seats", d.getSeats)
+	g.GET("/events/:event/figures", d.getFigures)
 	g.POST("/events/:event/kill", d.postKill)
 	g.POST("/events/:event/off-sale", d.postOffSale)
 	g.POST("/events/:event/release", d.postRelease)
