@@ -38,6 +38,7 @@ type Gate struct {
 	every   int64
 	log     *slog.Logger
 	metrics gateMetrics
+	turns   turns
 
 	refused atomic.Int64
 	samples chan sample // 64: a second's worth of them, as many as are looked at
@@ -67,28 +68,42 @@ func NewGate(o GateOptions) *Gate {
 		samples: make(chan sample, samplesPerSecond), limit: rate.NewLimiter(samplesPerSecond, samplesPerSecond)}
 }
 
-// refuse returns the *TakenError that r is to be answered with, or nil when it
-// is to be asked of Redis; a nil Gate knows nothing.
-func (g *Gate) refuse(r TakeRequest) error {
+// ask returns the *TakenError that r is to be answered with, or, when Redis is to be
+// asked, what is to be called once it has answered. While somebody asks Redis for one
+// of the seats it waits: that answer may be r's. A nil Gate knows nothing.
+func (g *Gate) ask(ctx context.Context, r TakeRequest) (answered func(), err error) {
 	if g == nil || len(r.Seats) == 0 {
-		return nil
+		return func() {}, nil
 	}
-	known, followed := g.heard.Known(r.Event, seatmap.TagOf(r.Token), r.Seats)
-	if !followed {
-		return nil
-	}
-	said, gone := weigh(r.Seats, known)
-	g.metrics.answers[said].Inc()
-	if said != saysNo {
-		return nil
-	}
-	if g.refused.Add(1)%g.every == 0 && g.limit.Allow() {
-		select {
-		case g.samples <- sample{r.Event, slices.Clone(r.Seats), known.Age}:
-		default: // Redis is slow: it is not made slower
+	for waited := false; ; waited = true {
+		known, followed := g.heard.Known(r.Event, seatmap.TagOf(r.Token), r.Seats)
+		if !followed {
+			return func() {}, nil
 		}
+		said, gone := weigh(r.Seats, known)
+		if said == saysNo {
+			g.metrics.answers[said].Inc()
+			g.compare(r, known.Age)
+			return nil, &TakenError{Seats: gone}
+		}
+		end, busy := g.turns.take(r, waited)
+		if end != nil {
+			g.metrics.answers[said].Inc()
+			return end, nil
+		}
+		await(ctx, busy)
 	}
-	return &TakenError{Seats: gone}
+}
+
+// compare has one of so many refusals looked at.
+func (g *Gate) compare(r TakeRequest, age time.Duration) {
+	if g.refused.Add(1)%g.every != 0 || !g.limit.Allow() {
+		return
+	}
+	select {
+	case g.samples <- sample{r.Event, slices.Clone(r.Seats), age}:
+	default: // Redis is slow: it is not made slower
+	}
 }
 
 // saying is what a Gate makes of a request.

@@ -46,9 +46,11 @@ func (a *API) grant(ctx context.Context, sale *seatmap.Sale, r TakeRequest, body
 
 // chosen takes seats that were chosen by hand.
 func (a *API) chosen(ctx context.Context, sale *seatmap.Sale, r TakeRequest) (b seatmap.Basket, fresh bool, err error) {
-	if err := a.gate.refuse(r); err != nil {
+	answered, err := a.gate.ask(ctx, r)
+	if err != nil {
 		return b, false, err
 	}
+	defer answered()
 	if err := a.refuseOrphans(ctx, sale, nil, r.Seats); err != nil {
 		return b, false, err
 	}

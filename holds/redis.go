@@ -1,12 +1,14 @@
 package holds
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +34,11 @@ type Store struct {
 
 	rebuilds singleflight.Group // by event: many who find it cold wait for one
 }
+
+// poolSize is how many connections to Redis a process has at most, unless its URL says
+// another number. The ten for each core of go-redis are too few for a storm on a few
+// cores: an answer waits until one of them is free, and its connection with it.
+func poolSize() int { return max(64, 10*runtime.GOMAXPROCS(0)) }
 
 // New returns a store on rdb, which should be one of Client.
 func New(rdb redis.UniversalClient, judge Judge, voice Voice, log *slog.Logger) *Store {
@@ -62,7 +69,7 @@ func Options(urls string) (*redis.UniversalOptions, error) {
 		}
 		o.Addrs, o.MasterName, o.SentinelPassword = append(o.Addrs, parsed.Addr), master, password
 		o.DB, o.Username, o.Password, o.TLSConfig = parsed.DB, parsed.Username, parsed.Password, parsed.TLSConfig
-		o.PoolSize = parsed.PoolSize
+		o.PoolSize = cmp.Or(parsed.PoolSize, poolSize())
 	}
 	o.ContextTimeoutEnabled = true
 	o.MaxRetries = 1
