@@ -19,6 +19,8 @@ class Cart extends EventTarget {
   // the same for one ticket alone, with all fees
   party = 2;
   // seats to ask for when the house chooses
+  wish = {};
+  // what else is asked of it
   max = Infinity;
   // seats and places the page allows, whatever the event does
   busy = false;
@@ -165,6 +167,12 @@ class Cart extends EventTarget {
     this.party = Math.max(1, Math.min(n, this.mostParty));
     this.#changed(true);
   }
+  /** setWish says which seats the house is to choose among. */
+  setWish(wish) {
+    this.wish = wish;
+    this.#bestKey = newKey();
+    this.#changed();
+  }
   /** clear takes everything out. */
   clear() {
     this.picked.clear();
@@ -192,7 +200,7 @@ class Cart extends EventTarget {
   /** best has the house choose seats, and holds them with the places chosen. */
   best() {
     return this.#busily(async () => {
-      const body = { bestAvailable: { quantity: Math.min(this.party, this.mostParty) } };
+      const body = { bestAvailable: { quantity: Math.min(this.party, this.mostParty), ...this.wish } };
       if (this.places.size) body.areas = this.#areas;
       try {
         this.#take(await this.#api.call("POST", `/v1/bookings/${this.#event.id}`, { body, key: this.#bestKey }));

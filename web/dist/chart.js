@@ -70,23 +70,25 @@ class Chart {
     let seats = 0;
     const rows = s.rows.map((r) => ({
       label: r.label,
-      seats: r.seats.map((seat) => {
-        const i = seat.i;
-        this.x[i] = seat.x;
-        this.y[i] = seat.y;
+      seats: r.seats.map((seat2) => {
+        const i = seat2.i;
+        this.x[i] = seat2.x;
+        this.y[i] = seat2.y;
         this.section[i] = index;
-        this.category[i] = categoryOf.get(seat.category) ?? 0;
-        this.flags[i] = (seat.accessible ? ACCESSIBLE : 0) | (seat.companion ? COMPANION : 0) | (seat.restricted ? RESTRICTED : 0);
-        this.label[i] = seat.label;
+        this.category[i] = categoryOf.get(seat2.category) ?? 0;
+        this.flags[i] = (seat2.accessible ? ACCESSIBLE : 0) | (seat2.companion ? COMPANION : 0) | (seat2.restricted ? RESTRICTED : 0);
+        this.label[i] = seat2.label;
         this.row[i] = r.label;
-        this.ticketId[i] = seat.ticketId;
-        this.byTicketId.set(seat.ticketId, i);
-        grow(box, seat.x, seat.y);
+        this.ticketId[i] = seat2.ticketId;
+        this.byTicketId.set(seat2.ticketId, i);
+        grow(box, seat2.x, seat2.y);
         seats++;
         return i;
       })
     }));
-    return { index, id: s.id, name: s.name, rows, seats, box, slab: [], label: { x: (box.x0 + box.x1) / 2, y: (box.y0 + box.y1) / 2 } };
+    const middle = rows[rows.length >> 1].seats;
+    const seat = middle[middle.length >> 1];
+    return { index, id: s.id, name: s.name, rows, seats, box, slab: [], label: { x: this.x[seat], y: this.y[seat] } };
   }
   /** pitch is the usual distance between neighbours. */
   #pitch() {

@@ -1,10 +1,12 @@
-import { Chart, ACCESSIBLE } from './chart.js';
-import { h, swatch } from './dom.js';
+import { Chart, ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
+import { h } from './dom.js';
 import { Feed } from './feed.js';
+import { Filter } from './filter.js';
 import { describe, areaWords, SeatList } from './list.js';
 import { SeatMap } from './map.js';
+import { Prices } from './prices.js';
 import { State } from './state.js';
-import { money, remaining } from './words.js';
+import { price, number, money, remaining, count } from './words.js';
 
 const MODES = {
   connecting: "Connecting…",
@@ -36,6 +38,8 @@ class House {
   #watcher;
   #holds;
   #parts;
+  #filter = new Filter();
+  #prices;
   #map;
   #list;
   #feed = null;
@@ -58,12 +62,23 @@ class House {
     });
     const pick = (i) => this.#choose(i);
     this.#map = new SeatMap(this.#parts.canvas, {
-      seat: pick,
-      area: (id) => watcher.area(id),
-      hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === "number" ? describe(this.state, what, cart, event) : [what.name, areaWords(this.state.areas.get(what.id) ?? 0)], px, py),
-      here: (section) => this.#here(section)
+      filter: this.#filter,
+      events: {
+        seat: pick,
+        area: (id) => watcher.area(id),
+        hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === "number" ? describe(this.state, what, cart, event) : [what.name, `${money(cart.alones.get(what.category) ?? 0, event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`], px, py),
+        here: (section) => this.#here(section)
+      },
+      sells: {
+        sells: (section) => this.#sells(section),
+        holds: (area) => {
+          const left = this.state.areas.get(area.id) ?? 0;
+          return { wanted: this.#filter.admits(area.category), left: left ? `${number(left)} left` : "full", from: left ? price(cart.alones.get(area.category) ?? 0, event) : "" };
+        }
+      }
     });
-    this.#list = new SeatList(this.#parts.list, { cart, event, pick });
+    this.#list = new SeatList(this.#parts.list, { cart, event, filter: this.#filter, pick });
+    this.#prices = new Prices(this.#parts.legend, this.#filter, () => this.#filtered());
     cart.addEventListener("change", () => this.#map.looks(cart.picked, cart.mine));
   }
   /** open fetches the chart, and begins to follow the map. */
@@ -136,18 +151,21 @@ class House {
   }
   #show(state) {
     this.state = state;
+    this.#filter.keep(state.chart);
     this.#cart.on(state);
     this.#map.show(state);
     this.#list.show(state);
-    this.#legend();
-    this.#parts.wheelchair.hidden = !state.chart.flags.some((f) => f & ACCESSIBLE);
+    this.#prices.show(state.chart, this.event, this.#cart.alones);
+    this.#prices.update(state);
+    this.#cart.setWish(this.#filter.wish);
+    for (const [flag, el] of this.#parts.marks) el.hidden = !state.chart.flags.some((f) => f & flag);
     this.#watcher.chart(state);
   }
   #apply(changed, flash) {
     this.#map.changed(changed, flash);
     this.#list.update();
     this.#cart.seen(changed);
-    this.#legend();
+    this.#prices.update(this.state);
     this.#watcher.changed();
   }
   #mode(mode) {
@@ -157,27 +175,19 @@ class House {
     this.#parts.mode.textContent = MODES[shown];
     this.#watcher.mode(shown);
   }
-  /** legend lists categories with prices, all in, and what is free, made once and then updated. */
-  #legend() {
-    const { event, state } = this;
-    const box = this.#parts.legend;
-    if (box.dataset.chart !== state.chart.sha) {
-      box.dataset.chart = state.chart.sha;
-      const priced = (amount) => amount === void 0 ? "–" : money(amount, event);
-      const prices = new Map(event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
-      box.replaceChildren(...state.chart.categories.map((c) => h(
-        "li",
-        {},
-        swatch(c.color),
-        h("span", {}, c.name),
-        h("strong", {}, priced(prices.get(c.name))),
-        h("small", {})
-      )));
-    }
-    state.chart.categories.forEach((c, n) => {
-      const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
-      box.children[n].lastElementChild.textContent = remaining(state.freeByCategory[n] + places, state.heldByCategory[n], "left");
-    });
+  /** sells says what a section has of what is wanted. */
+  #sells(section) {
+    const o = this.#filter.offer(this.state, section, this.#cart.alones);
+    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(o.free, o.held, "free") : "", from: o.from === null ? "" : `from ${price(o.from, this.event)}` };
+  }
+  /** filtered shows what is wanted now, and has the house choose among it. */
+  #filtered() {
+    this.#map.filtered();
+    this.#list.filtered();
+    this.#prices.update(this.state);
+    this.#cart.setWish(this.#filter.wish);
+    const free = this.state.chart.sections.reduce((sum, s) => sum + this.#filter.offer(this.state, s, this.#cart.alones).free, 0);
+    this.#say.announce(this.#filter.on ? `${count(free, "free seat")} shown, the others dimmed` : "All seats shown");
   }
   #choose(i) {
     if (this.#readonly) return;
@@ -206,7 +216,8 @@ class House {
   /** here names the part of the house in the middle of the map. */
   #here(section) {
     const { here } = this.#parts;
-    const text = section ? `${section.name} · ${remaining(this.state.free[section.index], this.state.held[section.index], "free")}` : "";
+    const words = section && this.#sells(section);
+    const text = section && words ? [section.name, words.left, words.from].filter((w) => w).join(" · ") : "";
     if (here.textContent === text) return;
     here.textContent = text;
     here.hidden = !text;
@@ -246,8 +257,8 @@ function furnish({ stage, legend, live }, does) {
   const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": "Seat map. Arrow keys move it, plus and minus zoom. The list shows the same seats as buttons." });
   const here = h("p", { id: "here", class: "here", hidden: true });
   const tip = h("div", { id: "tip", class: "tip", hidden: true });
-  const wheelchair = h("li", { id: "key-wheelchair", hidden: true }, h("i", { class: "wheelchair" }), "wheelchair");
   const key = (kind, text = kind) => h("li", {}, h("i", { class: kind }), text);
+  const marks = [[ACCESSIBLE, key("wheelchair")], [COMPANION, key("companion")], [RESTRICTED, key("restricted", "restricted view")]];
   const list = h("div", { id: "list", class: "list", hidden: true });
   const views = {
     map: {
@@ -272,7 +283,7 @@ function furnish({ stage, legend, live }, does) {
           key("held", "on hold"),
           key("sold"),
           key("mine", "yours"),
-          wheelchair
+          ...marks.map(([, el]) => el)
         )
       )
     },
@@ -285,7 +296,7 @@ function furnish({ stage, legend, live }, does) {
   const mode = h("span", { id: "live-text" }, MODES.connecting);
   const asOf = h("span", { id: "asof" });
   live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);
-  return { canvas, here, tip, wheelchair, list, views, legend, live, mode, asOf };
+  return { canvas, here, tip, marks, list, views, legend, live, mode, asOf };
 }
 
 export { House, details };

@@ -1,7 +1,7 @@
 import { boxOf } from './chart.js';
 import { sheet } from './paint.js';
-import { number, remaining } from './words.js';
 
+const LEADING = 1.18;
 function outline(ctx, points, to) {
   ctx.beginPath();
   for (const p of points) ctx.lineTo((p.x - to.x0) * to.k, (p.y - to.y0) * to.k);
@@ -11,29 +11,41 @@ function centre(points, to) {
   const b = boxOf(points);
   return { x: ((b.x0 + b.x1) / 2 - to.x0) * to.k, y: ((b.y0 + b.y1) / 2 - to.y0) * to.k, width: (b.x1 - b.x0) * to.k, height: (b.y1 - b.y0) * to.k };
 }
-function caption(painter, lines, px, ink, halo) {
-  const key = [px, ink, halo, ...lines].join("\n");
+function caption(painter, lines, px, ink, ground, plate = false) {
+  const key = [px, ink, ground, plate, ...lines].join("\n");
   const made = painter.captions.get(key);
   if (made) return made;
   const { colors } = painter;
-  const font = (n) => `${n ? 500 : 700} ${px * (n ? 0.88 : 1)}px ${colors.font}`;
+  const font = (n) => `${n ? 500 : 700} ${px * (n ? 0.84 : 1)}px ${colors.font}`;
   const [canvas, ctx] = sheet(1, 1);
   canvas.width = Math.ceil(Math.max(...lines.map((line, n) => {
     ctx.font = font(n);
     return ctx.measureText(line).width;
-  })) + px * 0.5);
-  canvas.height = Math.ceil(lines.length * px * 1.25 + px * 0.3);
-  Object.assign(ctx, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: px * 0.32, strokeStyle: halo });
+  })) + px * (plate ? 0.7 : 0.5));
+  canvas.height = Math.ceil(lines.length * px * LEADING + px * (plate ? 0.5 : 0.3));
+  if (plate) lay(ctx, ground, colors.line, px);
+  Object.assign(ctx, { textAlign: "center", textBaseline: "middle", lineJoin: "round", lineWidth: px * 0.32, strokeStyle: ground });
   lines.forEach((line, n) => {
     ctx.font = font(n);
-    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * 1.25;
-    ctx.strokeText(line, canvas.width / 2, y);
+    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * LEADING;
+    if (!plate) ctx.strokeText(line, canvas.width / 2, y);
     ctx.fillStyle = n ? colors.soft : ink;
     ctx.fillText(line, canvas.width / 2, y);
   });
   if (painter.captions.size > 1e3) painter.captions.clear();
   painter.captions.set(key, canvas);
   return canvas;
+}
+function lay(ctx, ground, line, px) {
+  const { width, height } = ctx.canvas;
+  ctx.beginPath();
+  ctx.roundRect(0.5, 0.5, width - 1, height - 1, px * 0.42);
+  ctx.fillStyle = ground;
+  ctx.globalAlpha = 0.92;
+  ctx.fill();
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = line;
+  ctx.stroke();
 }
 function write(ctx, picture, at) {
   ctx.drawImage(picture, Math.round(at.x - picture.width / 2), Math.round(at.y - picture.height / 2));
@@ -57,27 +69,28 @@ function paintShapes(ctx, { chart, painter }, to) {
     if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s.color === "transparent" ? c.paper : ground(s)), at);
   }
 }
-function paintAreas(ctx, { chart, state, painter }, to) {
+function paintAreas(ctx, { chart, state, painter, holds }, to) {
   const c = painter.colors;
   for (const a of chart.areas) {
     if (!a.points?.length) continue;
     const color = chart.categories.find((k) => k.name === a.category)?.color ?? c.accent;
-    const left = state.areas.get(a.id) ?? 0;
+    const { wanted, left, from } = holds(a);
+    const offered = wanted && (state.areas.get(a.id) ?? 0) > 0;
     const at = centre(a.points, to);
     ctx.save();
     outline(ctx, a.points, to);
-    ctx.globalAlpha = left > 0 ? 0.16 : 0.06;
+    ctx.globalAlpha = offered ? 0.16 : 0.06;
     ctx.fillStyle = color;
     ctx.fill();
     ctx.clip();
-    hatch(ctx, at, color, to.dpr, left > 0 ? 0.35 : 0.1);
+    hatch(ctx, at, color, to.dpr, offered ? 0.35 : 0.1);
     ctx.restore();
     outline(ctx, a.points, to);
-    ctx.strokeStyle = left > 0 ? color : c.line;
+    ctx.strokeStyle = offered ? color : c.line;
     ctx.lineWidth = 1.5 * to.dpr;
     ctx.stroke();
     const px = Math.round(Math.min(18, Math.max(10, at.width / to.dpr / 10))) * to.dpr;
-    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left > 0 ? `${number(left)} left` : "full"], px, c.ink, c.paper), at);
+    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left, from].filter((l) => l), px, wanted ? c.ink : c.soft, c.paper), at);
   }
 }
 function hatch(ctx, at, color, dpr, alpha) {
@@ -93,33 +106,36 @@ function hatch(ctx, at, color, dpr, alpha) {
   }
   ctx.stroke();
 }
-function paintSectionLabels(ctx, { chart, state, painter }, to) {
+function paintSectionLabels(ctx, { chart, painter, sells }, to) {
   const r = chart.radius * to.k / to.dpr;
   const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
-  if (alpha === 0) return;
+  if (alpha === 0) return [];
   const c = painter.colors;
-  ctx.globalAlpha = alpha;
-  const taken = [];
+  const written = [];
   const usual = chart.sectionWidth * to.k / to.dpr;
   const px = Math.min(12.5, Math.max(9.5, usual / 4)) * to.dpr;
-  const short = shortened(chart, to, (name) => caption(painter, [name], px, c.ink, c.slab).width);
+  const tag = (lines, wanted) => caption(painter, lines, px, wanted ? c.ink : c.soft, c.slab, true);
+  const short = shortened(chart, to, (name) => tag([name], true).width);
   for (const s of chart.sections) {
-    const x = (s.label.x - to.x0) * to.k;
-    const y = (s.label.y - to.y0) * to.k;
-    if (x < -80 || y < -40 || x > ctx.canvas.width + 80 || y > ctx.canvas.height + 40) continue;
-    const free = remaining(state.free[s.index], state.held[s.index], "free");
+    const at = { x: (s.label.x - to.x0) * to.k, y: (s.label.y - to.y0) * to.k };
+    if (at.x < -80 || at.y < -40 || at.x > ctx.canvas.width + 80 || at.y > ctx.canvas.height + 40) continue;
     const name = short.has(family(s)) ? s.name.slice(family(s).length) : s.name;
-    for (const lines of usual < COUNTS ? [[name]] : [[name, free], [name]]) {
-      const picture = caption(painter, lines, px, c.ink, c.slab);
-      if (!room(picture, { x, y }, taken, s, to)) continue;
-      write(ctx, picture, { x, y });
+    const { wanted, left, from } = sells(s);
+    for (const lines of usual < COUNTS ? [[name]] : [[name, left, from], [name, left], [name]]) {
+      const picture = tag(lines.filter((l) => l), wanted);
+      const box = room(picture, at, written, s, to);
+      if (!box) continue;
+      ctx.globalAlpha = wanted ? alpha : alpha * 0.6;
+      write(ctx, picture, at);
+      written.push({ ...box, section: s });
       break;
     }
   }
   ctx.globalAlpha = 1;
+  return written;
 }
-const NEAR = 6;
 const COUNTS = 50;
+const NEAR = 6;
 const family = (section) => section.name.slice(0, section.name.lastIndexOf(" ") + 1);
 function shortened(chart, to, width) {
   const count = /* @__PURE__ */ new Map();
@@ -135,15 +151,13 @@ function shortened(chart, to, width) {
 const roomy = (section, to) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
 function room(picture, at, taken, section, to) {
   const { width: w, height: h } = picture;
-  if (w > roomy(section, to)) return false;
+  if (w > roomy(section, to) || h > Math.max((section.box.y1 - section.box.y0) * to.k * 1.1, 22 * to.dpr)) return null;
   const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
-  if (taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0)) return false;
-  taken.push(box);
-  return true;
+  return taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0) ? null : box;
 }
 function paintRowLabels(ctx, { chart, painter }, to) {
   const c = painter.colors;
-  const px = chart.radius * to.k * 0.95;
+  const px = Math.max(9.5 * to.dpr, chart.radius * to.k * 0.95);
   ctx.font = `600 ${px}px ${c.font}`;
   ctx.textAlign = "center";
   ctx.textBaseline = "middle";

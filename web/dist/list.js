@@ -2,12 +2,13 @@ import { ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
 import { AVAILABLE } from './state.js';
 import { Stepper } from './stepper.js';
-import { remaining, number, money, statusWords, count } from './words.js';
+import { remaining, number, price, money, statusWords, count } from './words.js';
 
 class SeatList {
   #root;
   #cart;
   #event;
+  #filter;
   #pick;
   #state = null;
   #open = /* @__PURE__ */ new Set();
@@ -16,10 +17,11 @@ class SeatList {
   // by section, and by row
   #due = 0;
   #readonly = false;
-  constructor(root, { cart, event, pick }) {
+  constructor(root, { cart, event, filter, pick }) {
     this.#root = root;
     this.#cart = cart;
     this.#event = event;
+    this.#filter = filter;
     this.#pick = pick;
     cart.addEventListener("change", () => this.update());
   }
@@ -28,8 +30,19 @@ class SeatList {
     this.#state = state;
     this.#open.clear();
     this.#updates.clear();
-    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)), ...this.#event.areas.map((a) => this.#area(state, a)));
+    const entries = [
+      ...state.chart.sections.filter((s) => this.#offer(state, s).seats > 0).map((s) => this.#section(state, s)),
+      ...this.#event.areas.filter((a) => this.#filter.admits(a.category)).map((a) => this.#area(state, a))
+    ];
+    this.#root.replaceChildren(...entries.length ? entries : [h("p", { class: "soft" }, "There are no such seats in this house.")]);
     this.update();
+  }
+  /** filtered lists what its filter lets through now. What was open and still has something stays open. */
+  filtered() {
+    if (!this.#state) return;
+    const open = [...this.#root.querySelectorAll(":scope > details[open]")].map((el) => el.dataset.section);
+    this.show(this.#state);
+    for (const el of this.#root.querySelectorAll(":scope > details")) el.open = open.includes(el.dataset.section);
   }
   /** readonly has nobody choose. */
   set readonly(on) {
@@ -51,14 +64,19 @@ class SeatList {
   #section(state, s) {
     const label = h("span", { class: "count" }, "");
     this.#updates.set(`${s.index}`, () => {
-      label.textContent = remaining(state.free[s.index], state.held[s.index], `of ${number(s.seats)} free`);
+      const { free, held, seats, from } = this.#offer(state, s);
+      const left = remaining(free, held, `of ${number(seats)} free`);
+      label.textContent = from === null ? left : `${left} · from ${price(from, this.#event)}`;
     });
     const el = h(
       "details",
-      { ontoggle: () => this.#toggleSection(state, el, s) },
+      { "data-section": s.id, ontoggle: () => this.#toggleSection(state, el, s) },
       h("summary", {}, h("span", { class: "name" }, s.name), label)
     );
     return el;
+  }
+  #offer(state, s) {
+    return this.#filter.offer(state, s, this.#cart.alones);
   }
   #area(state, a) {
     const label = h("span", { class: "count" }, "");
@@ -77,7 +95,8 @@ class SeatList {
   #toggleSection(state, el, s) {
     if (!el.open || this.#open.has(s)) return;
     this.#open.add(s);
-    el.append(h("div", { class: "rows" }, ...s.rows.map((r, n) => this.#row(state, s, r, n))));
+    const rows = s.rows.map((r) => ({ label: r.label, seats: r.seats.filter((i) => this.#filter.passes(state.chart, i)) }));
+    el.append(h("div", { class: "rows" }, ...rows.filter((r) => r.seats.length).map((r, n) => this.#row(state, s, r, n))));
   }
   #row(state, s, r, n) {
     const key = `${s.index}/${n}`;
@@ -123,30 +142,25 @@ class SeatList {
     if (button.dataset.kind === kind) return;
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
-    const flags = [[ACCESSIBLE, "wheelchair space"], [COMPANION, "companion seat"], [RESTRICTED, "restricted view"]];
-    const words = [
-      `Seat ${c.label[i]}`,
-      category,
-      money(this.#cart.alone(i), this.#event),
-      ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w),
-      mine ? "yours" : picked ? "chosen" : statusWords[status]
-    ];
+    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? "yours" : picked ? "chosen" : statusWords[status]];
     button.setAttribute("aria-label", words.join(", "));
     button.setAttribute("aria-pressed", String(picked || mine));
     button.setAttribute("aria-disabled", String(this.#readonly || !picked && status !== AVAILABLE));
     button.title = words.slice(1).join(" · ");
+    button.dataset.marks = marks(c.flags[i]);
   }
 }
+function remarks(chart, i) {
+  const flags = [[ACCESSIBLE, "wheelchair space"], [COMPANION, "companion seat"], [RESTRICTED, "restricted view"]];
+  return flags.filter(([f]) => chart.flags[i] & f).map(([, words]) => words);
+}
+const marks = (flags) => [flags & ACCESSIBLE && "wheelchair", flags & COMPANION && "companion", flags & RESTRICTED && "restricted"].filter((m) => m).join(" ");
 function describe(state, i, cart, event) {
   const c = state.chart;
   const own = cart.mine.includes(i) ? "yours" : cart.picked.has(i) ? "chosen" : statusWords[state.status[i]];
-  const flags = [[ACCESSIBLE, "Wheelchair space"], [COMPANION, "Companion seat"], [RESTRICTED, "Restricted view"]];
-  return [
-    c.place(i),
-    `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`,
-    ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w)
-  ];
+  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
 }
+const capital = (words) => words[0].toUpperCase() + words.slice(1);
 const areaWords = (left) => left ? `${count(left, "place")} left` : "full";
 
-export { SeatList, areaWords, describe };
+export { SeatList, areaWords, describe, remarks };

@@ -1,24 +1,32 @@
 import { inside } from './chart.js';
 import { listen } from './gestures.js';
 import { paintShapes, paintAreas, paintSectionLabels, NEAR, paintRowLabels } from './legend.js';
-import { pen, Painter, theme, PICKED, MINE } from './paint.js';
+import { pen, Painter, theme, DIM, PICKED, MINE } from './paint.js';
 import { Rasters, paintSlabs } from './raster.js';
 import { View } from './view.js';
 
 const DIRECT = 2600;
 const BUDGET = 7;
 const FLASH = 1100;
+const LEGIBLE = 7;
 const PICKABLE = 5;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 class SeatMap {
   #canvas;
   #ctx;
   #events;
+  #sells;
+  #filter;
   #state = null;
   #chart;
   // of the state, as what follows
   #painter;
   #rasters;
+  #dim;
+  // by seat: DIM where it is not wanted
+  #look;
+  #tags = [];
+  // labels of sections in the last frame
   #view = new View();
   #dpr = 1;
   #wanted = 0;
@@ -31,10 +39,12 @@ class SeatMap {
   #looks = /* @__PURE__ */ new Map();
   // i → PICKED or MINE
   #life = new AbortController();
-  constructor(canvas, events) {
+  constructor(canvas, { events, sells, filter }) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
     this.#events = events;
+    this.#sells = sells;
+    this.#filter = filter;
     listen(canvas, this.#target());
     const { signal } = this.#life;
     const sized = new ResizeObserver(() => this.#resize());
@@ -60,7 +70,10 @@ class SeatMap {
     this.#state = state;
     this.#chart = state.chart;
     this.#painter = new Painter(this.#chart, theme(this.#canvas));
-    this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, status: state.status });
+    this.#dim = new Uint8Array(this.#chart.size);
+    this.#look = (i) => state.status[i] | this.#dim[i];
+    this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, look: this.#look });
+    this.filtered();
     this.#view.bounds(this.#chart);
     this.#view.set(stay ? this.#view : this.#view.whole());
     this.redraw();
@@ -73,6 +86,13 @@ class SeatMap {
       const now = performance.now();
       for (const i of seats.slice(0, 200)) this.#flashes.set(i, now);
     }
+    this.redraw();
+  }
+  /** filtered dims what its filter leaves out now. */
+  filtered() {
+    if (!this.#state) return;
+    for (let i = 0; i < this.#chart.size; i++) this.#dim[i] = this.#chart.section[i] < 0 || this.#filter.passes(this.#chart, i) ? 0 : DIM;
+    this.#rasters.stale();
     this.redraw();
   }
   /** looks says which seats are chosen and which are the shopper's own. */
@@ -121,7 +141,7 @@ class SeatMap {
     const v = this.#view;
     const box = v.box();
     const to = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
-    const scene = { chart: this.#chart, state, painter: this.#painter };
+    const scene = { chart: this.#chart, state, painter: this.#painter, ...this.#sells };
     ctx.fillStyle = this.#painter.colors.paper;
     ctx.fillRect(0, 0, this.#canvas.width, this.#canvas.height);
     paintShapes(ctx, scene, to);
@@ -131,7 +151,7 @@ class SeatMap {
     else done = this.#rasters.draw(ctx, to, deadline);
     this.#paintLooks(ctx, to);
     this.#paintFlashes(ctx, to);
-    paintSectionLabels(ctx, scene, to);
+    this.#tags = paintSectionLabels(ctx, scene, to);
     this.#tellHere();
     return done;
   }
@@ -144,12 +164,10 @@ class SeatMap {
     paintSlabs(ctx, scene, to);
     const list = [];
     this.#chart.within(to.box, (i) => list.push(i));
-    const { status } = scene.state;
-    this.#painter.seats(ctx, list, to, (i) => status[i]);
-    if (this.#chart.radius * this.#view.k >= 7) {
-      this.#painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? status[i]);
-      paintRowLabels(ctx, scene, to);
-    }
+    this.#painter.seats(ctx, list, to, this.#look);
+    const r = this.#chart.radius * this.#view.k;
+    if (r >= PICKABLE) paintRowLabels(ctx, scene, to);
+    if (r >= LEGIBLE) this.#painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? this.#look(i));
   }
   /** looks of the shopper's own seats lie over the pictures, never in them. */
   #paintLooks(ctx, to) {
@@ -161,7 +179,7 @@ class SeatMap {
       for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent, 1);
     }
     this.#painter.seats(ctx, own, to, look);
-    if (this.#chart.radius * this.#view.k >= 7) this.#painter.labels(ctx, own, to, look);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }
   #ring(ctx, to, i, color, alpha, by = 1) {
     ctx.globalAlpha = alpha;
@@ -245,17 +263,18 @@ class SeatMap {
     const at = this.#view.world(px, py);
     const r = this.#chart.radius * this.#view.k;
     const i = this.#chart.nearest(at.x, at.y, Math.max(this.#chart.pitch * 0.6, (touch ? 14 : 8) / this.#view.k));
+    const tag = this.#tags.find((t) => t.x0 <= px * this.#dpr && px * this.#dpr <= t.x1 && t.y0 <= py * this.#dpr && py * this.#dpr <= t.y1);
     if (i >= 0 && r >= PICKABLE) this.#events.seat(i);
-    else if (i >= 0) this.#approach(i, at);
+    else if (tag) this.#approach(tag.section, at);
+    else if (i >= 0) this.#approach(this.#chart.sections[this.#chart.section[i]], at);
     else {
       const area = this.#chart.areas.find((a) => inside(a.points, at.x, at.y));
       if (area) this.#events.area(area.id);
     }
   }
-  /** approach zooms to the section of a seat too small to be meant, and from there to the place. */
-  #approach(i, at) {
-    const section = this.#chart.sections[this.#chart.section[i]];
-    const whole = this.#view.of(section.box, 40);
+  /** approach zooms to a section whose seats are too small to be meant, and from there to the place. */
+  #approach(section, at) {
+    const whole = this.#view.of(section.box, 52);
     const near = { x: at.x, y: at.y, k: 24 / this.#chart.pitch };
     this.#go(whole.k > this.#view.k * 1.3 && whole.k < near.k ? whole : near);
   }

@@ -1,6 +1,7 @@
 import { Countdown, mmss } from './clock.js';
 import { h, swatch } from './dom.js';
 import { Means } from './pay.js';
+import { remarks } from './list.js';
 import { Stepper } from './stepper.js';
 import { money, UNHELD, number, ticketWords } from './words.js';
 
@@ -60,7 +61,7 @@ class Panel {
     const active = document.activeElement;
     const at = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.key : null;
     const focus = at === "head" && this.#wish || at;
-    const stages = { picking: () => this.#picking(state), held: () => this.#held(state.chart), paying: () => this.#paying(), sold: () => this.#sold() };
+    const stages = { picking: () => this.#picking(state), held: () => this.#held(state.chart), paying: () => this.#paying(state.chart), sold: () => this.#sold() };
     this.#show(stages[this.#cart.stage]());
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute("aria-busy", String(this.#cart.busy));
@@ -163,7 +164,7 @@ class Panel {
     return h(
       "div",
       { class: "best" },
-      h("span", { class: "place" }, "Or let us choose", h("small", {}, "The best there are, side by side if we can")),
+      h("span", { class: "place" }, "Or let us choose", h("small", {}, among(cart.wish))),
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 1, cart.mostParty).element,
       h(
         "button",
@@ -192,7 +193,8 @@ class Panel {
         "button",
         { class: "plain place", "data-key": `seat${i}`, onclick: () => this.#reveal(i), title: "Show on the map" },
         chart.place(i),
-        free ? null : h("em", {}, " taken")
+        free ? null : h("em", {}, " taken"),
+        remarked(chart, i)
       ),
       h("span", { class: "price" }, this.#money(this.#cart.price(i))),
       h("button", { class: "plain", "data-key": `drop${i}`, "aria-label": `Remove ${chart.place(i)}`, onclick: () => this.#cart.toggle(i) }, "×")
@@ -210,13 +212,13 @@ class Panel {
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element
     );
   }
-  #lines() {
+  #lines(chart) {
     const b = this.#cart.order;
     const areas = new Map(this.#event.areas.map((a) => [a.area, a.name]));
     return h(
       "ul",
       { class: "lines" },
-      ...(b.seats ?? []).map((s) => h("li", {}, h("span", { class: "place" }, `${s.section}, row ${s.row}, seat ${s.label}`), h("span", { class: "price" }, this.#money(s.price)))),
+      ...(b.seats ?? []).map((s) => h("li", {}, h("span", { class: "place" }, `${s.section}, row ${s.row}, seat ${s.label}`, remarked(chart, chart.byTicketId.get(s.ticketId))), h("span", { class: "price" }, this.#money(s.price)))),
       ...(b.areas ?? []).map((a) => h("li", {}, h("span", { class: "place" }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h("span", { class: "price" }, this.#money(a.price * a.quantity))))
     );
   }
@@ -228,7 +230,7 @@ class Panel {
       h("div", { class: "hold" }, head(cart.unheld ? "Booked, not held" : "Held for you"), h("span", { class: "clock", role: "timer" }, "")),
       ...cart.unheld ? [h("p", { class: "hint" }, `${UNHELD} The clock says how long this order and its price stand.`)] : [],
       this.#total(),
-      this.#lines(),
+      this.#lines(chart),
       ...this.#fees(),
       ...this.#hints(chart),
       this.#pay,
@@ -240,12 +242,12 @@ class Panel {
       )
     ];
   }
-  #paying() {
+  #paying(chart) {
     const { action, stepping, unheld } = this.#cart;
     return [
       h("div", { class: "hold" }, head("Paying…"), h("span", { class: "clock", role: "timer" }, "")),
       this.#total(),
-      this.#lines(),
+      this.#lines(chart),
       ...this.#fees(),
       this.#pay,
       ...action && !stepping ? [
@@ -297,6 +299,14 @@ class Panel {
       h("div", { class: "actions" }, this.#action("Choose more seats", "again", () => this.#cart.again()))
     ];
   }
+}
+function among({ categories, accessible }) {
+  const of = categories ? `The best of ${categories.join(", ")}` : "The best there are";
+  return accessible ? `${of}: a wheelchair space, and company beside it` : `${of}, side by side if we can`;
+}
+function remarked(chart, i) {
+  const words = i === void 0 ? "" : remarks(chart, i).join(", ");
+  return words ? h("small", { class: "remark" }, words) : null;
 }
 function away(url) {
   const to = new URL(url, location.href);

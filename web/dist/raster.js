@@ -22,18 +22,18 @@ class Raster {
   }
   paint() {
     const { ctx, canvas } = this;
-    const { chart, painter, status } = this.scene;
+    const { chart, painter, look } = this.scene;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, canvas.width, canvas.height);
     paintSlabs(ctx, this.scene, this);
     const list = [];
     chart.within(this.box, (i) => list.push(i));
-    painter.seats(ctx, list, this, (i) => status[i]);
+    painter.seats(ctx, list, this, look);
     this.fresh = true;
   }
   /** repaint paints seats that changed over what they were. */
   repaint(list) {
-    const { chart, painter, status } = this.scene;
+    const { chart, painter, look } = this.scene;
     const r = chart.radius * 1.3;
     const b = this.box;
     const mine = list.filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
@@ -47,7 +47,7 @@ class Raster {
       this.ctx.arc(x, y, r * this.k, 0, 7);
     }
     this.ctx.fill();
-    painter.seats(this.ctx, mine, this, (i) => status[i]);
+    painter.seats(this.ctx, mine, this, look);
   }
 }
 function paintSlabs(ctx, { chart, painter }, { k, x0, y0, box }) {

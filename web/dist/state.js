@@ -1,3 +1,5 @@
+import { ACCESSIBLE, COMPANION } from './chart.js';
+
 const AVAILABLE = 0;
 const HELD = 1;
 const SOLD = 2;
@@ -26,6 +28,13 @@ class State {
   // by section
   freeByCategory;
   heldByCategory;
+  seatsIn;
+  // by part, as the two that follow
+  freeIn;
+  heldIn;
+  freeSpecial = 0;
+  // wheelchair spaces and companion seats
+  heldSpecial = 0;
   areas;
   // places left
   constructor(chart) {
@@ -35,7 +44,20 @@ class State {
     this.held = new Int32Array(chart.sections.length);
     this.freeByCategory = new Int32Array(chart.categories.length);
     this.heldByCategory = new Int32Array(chart.categories.length);
+    const parts = chart.sections.length * chart.categories.length * 2;
+    this.seatsIn = new Int32Array(parts);
+    this.freeIn = new Int32Array(parts);
+    this.heldIn = new Int32Array(parts);
+    for (let i = 0; i < chart.size; i++) if (chart.section[i] >= 0) this.seatsIn[this.#partOf(i)]++;
     this.areas = new Map(chart.areas.map((a) => [a.id, a.capacity]));
+  }
+  /** part is a section's seats of a category that are, or are not, wheelchair spaces and companion seats. */
+  part(section, category, special) {
+    return (section * this.chart.categories.length + category) * 2 + Number(special);
+  }
+  #partOf(i) {
+    const c = this.chart;
+    return this.part(c.section[i], c.category[i], (c.flags[i] & (ACCESSIBLE | COMPANION)) > 0);
   }
   /** snapshot replaces everything, and returns the seats that differ. */
   snapshot(frame) {
@@ -66,6 +88,13 @@ class State {
     const held = Number(to === HELD) - Number(from === HELD);
     this.held[c.section[i]] += held;
     this.heldByCategory[c.category[i]] += held;
+    const part = this.#partOf(i);
+    this.freeIn[part] += step;
+    this.heldIn[part] += held;
+    if (part % 2) {
+      this.freeSpecial += step;
+      this.heldSpecial += held;
+    }
     changed.push(i);
   }
   #areas(areas) {

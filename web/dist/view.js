@@ -1,3 +1,4 @@
+const FOOT = 36;
 class View {
   x = 0;
   // centre, in the chart's units
@@ -19,14 +20,15 @@ class View {
     this.least = this.whole().k * 0.9;
     this.most = Math.max(this.least * 4, 46 / chart.pitch);
   }
-  /** whole is the view that shows the whole chart. */
+  /** whole is the view that shows the whole chart, above the key to it. */
   whole() {
-    return this.of(this.chart.box, 12);
+    const at = this.of(this.chart.box, 12, FOOT);
+    return { ...at, y: at.y + FOOT / 2 / at.k };
   }
-  /** of is the view that shows a box with a margin of so many CSS pixels. */
-  of(box, margin) {
+  /** of is the view that shows a box with a margin of so many CSS pixels, in so many of the height less. */
+  of(box, margin, less = 0) {
     const w = Math.max(1, this.width - 2 * margin);
-    const h = Math.max(1, this.height - 2 * margin);
+    const h = Math.max(1, this.height - 2 * margin - less);
     const k = Math.min(w / Math.max(1e-6, box.x1 - box.x0), h / Math.max(1e-6, box.y1 - box.y0));
     return { x: (box.x0 + box.x1) / 2, y: (box.y0 + box.y1) / 2, k };
   }

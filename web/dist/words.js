@@ -2,6 +2,16 @@ function money(amount, { currency, decimals }) {
   const f = new Intl.NumberFormat(void 0, { style: "currency", currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals });
   return f.format(amount / 10 ** (f.resolvedOptions().maximumFractionDigits ?? 0));
 }
+const plain = /* @__PURE__ */ new Map();
+function price(amount, { currency, decimals }) {
+  const key = `${currency} ${decimals}`;
+  let f = plain.get(key);
+  if (!f) {
+    f = new Intl.NumberFormat(void 0, { style: "currency", currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals, trailingZeroDisplay: "stripIfInteger" });
+    plain.set(key, f);
+  }
+  return f.format(amount / 10 ** (f.resolvedOptions().maximumFractionDigits ?? 0));
+}
 function when(time, zone) {
   return new Intl.DateTimeFormat(void 0, {
     weekday: "short",
@@ -131,4 +141,4 @@ function sentence({ code = "", detail, reason = "" }) {
 }
 const statusWords = ["available", "on hold", "sold", "not for sale"];
 
-export { CANCELLED, UNHELD, codes, count, hour, money, number, reasons, remaining, sameDay, sentence, statusWords, ticketWords, when };
+export { CANCELLED, UNHELD, codes, count, hour, money, number, price, reasons, remaining, sameDay, sentence, statusWords, ticketWords, when };

@@ -51,6 +51,7 @@ export class Cart extends EventTarget {
   prices = new Map<string, number>(); // category → minor units, on the chart in force, without fees
   alones = new Map<string, number>(); // the same for one ticket alone, with all fees
   party = 2; // seats to ask for when the house chooses
+  wish: Omit<wire.Wish, 'quantity'> = {}; // what else is asked of it
   max = Infinity; // seats and places the page allows, whatever the event does
   busy = false;
   action: wire.Action | null = null; // what the payment waits for
@@ -214,6 +215,13 @@ export class Cart extends EventTarget {
     this.#changed(true);
   }
 
+  /** setWish says which seats the house is to choose among. */
+  setWish(wish: Omit<wire.Wish, 'quantity'>): void {
+    this.wish = wish;
+    this.#bestKey = newKey();
+    this.#changed();
+  }
+
   /** clear takes everything out. */
   clear(): void {
     this.picked.clear();
@@ -245,7 +253,7 @@ export class Cart extends EventTarget {
   /** best has the house choose seats, and holds them with the places chosen. */
   best(): Promise<void> {
     return this.#busily(async () => {
-      const body: wire.Take = { bestAvailable: { quantity: Math.min(this.party, this.mostParty) } };
+      const body: wire.Take = { bestAvailable: { quantity: Math.min(this.party, this.mostParty), ...this.wish } };
       if (this.places.size) body.areas = this.#areas;
       try {
         this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#bestKey }));

@@ -107,7 +107,9 @@ export class Chart {
         return i;
       }),
     }));
-    return { index, id: s.id, name: s.name, rows, seats, box, slab: [], label: { x: (box.x0 + box.x1) / 2, y: (box.y0 + box.y1) / 2 } };
+    const middle = rows[rows.length >> 1].seats; // the box of a corner has its middle elsewhere
+    const seat = middle[middle.length >> 1];
+    return { index, id: s.id, name: s.name, rows, seats, box, slab: [], label: { x: this.x[seat], y: this.y[seat] } };
   }
 
   /** pitch is the usual distance between neighbours. */

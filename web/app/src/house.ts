@@ -4,16 +4,19 @@
 
 import type { Api } from './api';
 import type { Cart } from './cart';
-import { ACCESSIBLE, Chart, type Section } from './chart';
+import { ACCESSIBLE, Chart, COMPANION, RESTRICTED, type Section } from './chart';
 import type { Clock } from './clock';
-import { h, swatch } from './dom';
+import { h } from './dom';
 import { Feed, type Mode } from './feed';
+import { Filter } from './filter';
 import { areaWords, describe, SeatList } from './list';
+import type { Words } from './legend';
 import { SeatMap } from './map';
+import { Prices } from './prices';
 import type { Speaker } from './say';
 import { State } from './state';
 import type * as wire from './wire';
-import { money, remaining } from './words';
+import { count, money, number, price, remaining } from './words';
 
 const MODES: Record<Mode, string> = {
   connecting: 'Connecting…', live: 'Live', polling: 'Updated now and then', waiting: 'Reconnecting…', late: 'Updates may be late',
@@ -66,6 +69,8 @@ export class House {
   #watcher: Watcher;
   #holds: Holds;
   #parts: Parts;
+  #filter = new Filter();
+  #prices: Prices;
   #map: SeatMap;
   #list: SeatList;
   #feed: Feed | null = null;
@@ -87,13 +92,24 @@ export class House {
     });
     const pick = (i: number) => this.#choose(i);
     this.#map = new SeatMap(this.#parts.canvas, {
-      seat: pick,
-      area: (id) => watcher.area(id),
-      hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === 'number' ? describe(this.state, what, cart, event)
-        : [what.name, areaWords(this.state.areas.get(what.id) ?? 0)], px, py),
-      here: (section) => this.#here(section),
+      filter: this.#filter,
+      events: {
+        seat: pick,
+        area: (id) => watcher.area(id),
+        hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === 'number' ? describe(this.state, what, cart, event)
+          : [what.name, `${money(cart.alones.get(what.category) ?? 0, event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`], px, py),
+        here: (section) => this.#here(section),
+      },
+      sells: {
+        sells: (section) => this.#sells(section),
+        holds: (area) => {
+          const left = this.state.areas.get(area.id) ?? 0;
+          return { wanted: this.#filter.admits(area.category), left: left ? `${number(left)} left` : 'full', from: left ? price(cart.alones.get(area.category) ?? 0, event) : '' };
+        },
+      },
     });
-    this.#list = new SeatList(this.#parts.list, { cart, event, pick });
+    this.#list = new SeatList(this.#parts.list, { cart, event, filter: this.#filter, pick });
+    this.#prices = new Prices(this.#parts.legend, this.#filter, () => this.#filtered());
     cart.addEventListener('change', () => this.#map.looks(cart.picked, cart.mine));
   }
 
@@ -171,11 +187,14 @@ export class House {
 
   #show(state: State): void {
     this.state = state;
+    this.#filter.keep(state.chart);
     this.#cart.on(state);
     this.#map.show(state);
     this.#list.show(state);
-    this.#legend();
-    this.#parts.wheelchair.hidden = !state.chart.flags.some((f) => f & ACCESSIBLE);
+    this.#prices.show(state.chart, this.event, this.#cart.alones);
+    this.#prices.update(state);
+    this.#cart.setWish(this.#filter.wish);
+    for (const [flag, el] of this.#parts.marks) el.hidden = !state.chart.flags.some((f) => f & flag);
     this.#watcher.chart(state);
   }
 
@@ -183,7 +202,7 @@ export class House {
     this.#map.changed(changed, flash);
     this.#list.update();
     this.#cart.seen(changed);
-    this.#legend();
+    this.#prices.update(this.state);
     this.#watcher.changed();
   }
 
@@ -195,21 +214,20 @@ export class House {
     this.#watcher.mode(shown);
   }
 
-  /** legend lists categories with prices, all in, and what is free, made once and then updated. */
-  #legend(): void {
-    const { event, state } = this;
-    const box = this.#parts.legend;
-    if (box.dataset.chart !== state.chart.sha) {
-      box.dataset.chart = state.chart.sha;
-      const priced = (amount?: number) => (amount === undefined ? '–' : money(amount, event));
-      const prices = new Map(event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
-      box.replaceChildren(...state.chart.categories.map((c) => h('li', {}, swatch(c.color), h('span', {}, c.name),
-        h('strong', {}, priced(prices.get(c.name))), h('small', {}))));
-    }
-    state.chart.categories.forEach((c, n) => {
-      const places = state.chart.areas.filter((a) => a.category === c.name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
-      box.children[n].lastElementChild!.textContent = remaining(state.freeByCategory[n] + places, state.heldByCategory[n], 'left');
-    });
+  /** sells says what a section has of what is wanted. */
+  #sells(section: Section): Words {
+    const o = this.#filter.offer(this.state, section, this.#cart.alones);
+    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(o.free, o.held, 'free') : '', from: o.from === null ? '' : `from ${price(o.from, this.event)}` };
+  }
+
+  /** filtered shows what is wanted now, and has the house choose among it. */
+  #filtered(): void {
+    this.#map.filtered();
+    this.#list.filtered();
+    this.#prices.update(this.state);
+    this.#cart.setWish(this.#filter.wish);
+    const free = this.state.chart.sections.reduce((sum, s) => sum + this.#filter.offer(this.state, s, this.#cart.alones).free, 0);
+    this.#say.announce(this.#filter.on ? `${count(free, 'free seat')} shown, the others dimmed` : 'All seats shown');
   }
 
   #choose(i: number): void {
@@ -239,7 +257,8 @@ export class House {
   /** here names the part of the house in the middle of the map. */
   #here(section: Section | null): void {
     const { here } = this.#parts;
-    const text = section ? `${section.name} · ${remaining(this.state.free[section.index], this.state.held[section.index], 'free')}` : '';
+    const words = section && this.#sells(section);
+    const text = section && words ? [section.name, words.left, words.from].filter((w) => w).join(' · ') : '';
     if (here.textContent === text) return;
     here.textContent = text;
     here.hidden = !text;
@@ -287,8 +306,8 @@ function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'li
   const canvas = h('canvas', { id: 'map', tabindex: 0, 'aria-label': 'Seat map. Arrow keys move it, plus and minus zoom. The list shows the same seats as buttons.' });
   const here = h('p', { id: 'here', class: 'here', hidden: true });
   const tip = h('div', { id: 'tip', class: 'tip', hidden: true });
-  const wheelchair = h('li', { id: 'key-wheelchair', hidden: true }, h('i', { class: 'wheelchair' }), 'wheelchair');
   const key = (kind: string, text = kind) => h('li', {}, h('i', { class: kind }), text);
+  const marks: [flag: number, el: HTMLElement][] = [[ACCESSIBLE, key('wheelchair')], [COMPANION, key('companion')], [RESTRICTED, key('restricted', 'restricted view')]];
   const list = h('div', { id: 'list', class: 'list', hidden: true });
   const views = {
     map: {
@@ -299,7 +318,7 @@ function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'li
           h('button', { id: 'zoom-out', 'aria-label': 'Zoom out', onclick: () => does.zoom(1 / 1.7) }, '−'),
           h('button', { id: 'zoom-fit', 'aria-label': 'Show everything', onclick: () => does.fit() }, '⤢')),
         h('ul', { class: 'key', 'aria-label': 'What the shapes mean' },
-          key('free'), key('held', 'on hold'), key('sold'), key('mine', 'yours'), wheelchair)),
+          key('free'), key('held', 'on hold'), key('sold'), key('mine', 'yours'), ...marks.map(([, el]) => el))),
     },
     list: {
       button: h('button', { id: 'show-list', 'aria-pressed': 'false', onclick: () => does.view('list') }, 'List'),
@@ -310,5 +329,5 @@ function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'li
   const mode = h('span', { id: 'live-text' }, MODES.connecting);
   const asOf = h('span', { id: 'asof' });
   live.append(h('span', { class: 'dot', 'aria-hidden': 'true' }), mode, asOf);
-  return { canvas, here, tip, wheelchair, list, views, legend, live, mode, asOf };
+  return { canvas, here, tip, marks, list, views, legend, live, mode, asOf };
 }

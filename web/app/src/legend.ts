@@ -4,11 +4,25 @@
 import { boxOf, type Box, type Chart, type Section } from './chart';
 import { sheet, type Painter, type Pen, type Window } from './paint';
 import type { State } from './state';
-import type { Point, Shape } from './wire';
-import { number, remaining } from './words';
+import type { Area, Point, Shape } from './wire';
+
+/** Words are what is said of a section, or of an area. */
+export interface Words {
+  wanted: boolean; // something in it is
+  left: string;
+  from: string; // the price it begins at, or nothing
+}
 
 /** Scene is what is drawn. */
-export interface Scene { chart: Chart; painter: Painter; state: State }
+export interface Scene {
+  chart: Chart;
+  painter: Painter;
+  state: State;
+  sells(section: Section): Words;
+  holds(area: Area): Words;
+}
+
+const LEADING = 1.18; // from line to line, in heights of letters
 
 /** Drawn is where something lies on the canvas: its middle, and how large it is. */
 interface Drawn extends Point { width: number; height: number }
@@ -27,22 +41,23 @@ function centre(points: Point[], to: Window): Drawn {
 
 /**
  * caption is a picture of centred lines, the first one bold, over a halo of the
- * ground. It is kept: outlined text is the dearest thing on the map.
+ * ground or on a plate of it. It is kept: text is the dearest thing on the map.
  */
-function caption(painter: Painter, lines: string[], px: number, ink: string, halo: string): HTMLCanvasElement {
-  const key = [px, ink, halo, ...lines].join('\n');
+function caption(painter: Painter, lines: string[], px: number, ink: string, ground: string, plate = false): HTMLCanvasElement {
+  const key = [px, ink, ground, plate, ...lines].join('\n');
   const made = painter.captions.get(key);
   if (made) return made;
   const { colors } = painter;
-  const font = (n: number) => `${n ? 500 : 700} ${px * (n ? 0.88 : 1)}px ${colors.font}`;
+  const font = (n: number) => `${n ? 500 : 700} ${px * (n ? 0.84 : 1)}px ${colors.font}`;
   const [canvas, ctx] = sheet(1, 1);
-  canvas.width = Math.ceil(Math.max(...lines.map((line, n) => { ctx.font = font(n); return ctx.measureText(line).width; })) + px * 0.5);
-  canvas.height = Math.ceil(lines.length * px * 1.25 + px * 0.3);
-  Object.assign(ctx, { textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: px * 0.32, strokeStyle: halo });
+  canvas.width = Math.ceil(Math.max(...lines.map((line, n) => { ctx.font = font(n); return ctx.measureText(line).width; })) + px * (plate ? 0.7 : 0.5));
+  canvas.height = Math.ceil(lines.length * px * LEADING + px * (plate ? 0.5 : 0.3));
+  if (plate) lay(ctx, ground, colors.line, px);
+  Object.assign(ctx, { textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: px * 0.32, strokeStyle: ground });
   lines.forEach((line, n) => {
     ctx.font = font(n);
-    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * 1.25;
-    ctx.strokeText(line, canvas.width / 2, y);
+    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * LEADING;
+    if (!plate) ctx.strokeText(line, canvas.width / 2, y);
     ctx.fillStyle = n ? colors.soft : ink;
     ctx.fillText(line, canvas.width / 2, y);
   });
@@ -51,12 +66,25 @@ function caption(painter: Painter, lines: string[], px: number, ink: string, hal
   return canvas;
 }
 
+/** lay fills a canvas with a plate that lets a little through. */
+function lay(ctx: Pen, ground: string, line: string, px: number): void {
+  const { width, height } = ctx.canvas;
+  ctx.beginPath();
+  ctx.roundRect(0.5, 0.5, width - 1, height - 1, px * 0.42);
+  ctx.fillStyle = ground;
+  ctx.globalAlpha = 0.92;
+  ctx.fill();
+  ctx.globalAlpha = 1;
+  ctx.strokeStyle = line;
+  ctx.stroke();
+}
+
 function write(ctx: Pen, picture: HTMLCanvasElement, at: Point): void {
   ctx.drawImage(picture, Math.round(at.x - picture.width / 2), Math.round(at.y - picture.height / 2));
 }
 
 /** paintShapes draws the stage, over it whatever outlines the chart has, and over both what they are called. */
-export function paintShapes(ctx: Pen, { chart, painter }: Omit<Scene, 'state'>, to: Window): void {
+export function paintShapes(ctx: Pen, { chart, painter }: Pick<Scene, 'chart' | 'painter'>, to: Window): void {
   const c = painter.colors;
   const shapes = [...(chart.stage ? [chart.stage] : []), ...chart.shapes].filter((s) => s.points?.length);
   const ground = (s: Shape) => painter.tint(s.color, s === chart.stage ? c.stage : c.slab);
@@ -77,27 +105,28 @@ export function paintShapes(ctx: Pen, { chart, painter }: Omit<Scene, 'state'>, 
 }
 
 /** paintAreas draws general-admission areas, hatched, with the places left. */
-export function paintAreas(ctx: Pen, { chart, state, painter }: Scene, to: Window): void {
+export function paintAreas(ctx: Pen, { chart, state, painter, holds }: Scene, to: Window): void {
   const c = painter.colors;
   for (const a of chart.areas) {
     if (!a.points?.length) continue;
     const color = chart.categories.find((k) => k.name === a.category)?.color ?? c.accent;
-    const left = state.areas.get(a.id) ?? 0;
+    const { wanted, left, from } = holds(a);
+    const offered = wanted && (state.areas.get(a.id) ?? 0) > 0;
     const at = centre(a.points, to);
     ctx.save();
     outline(ctx, a.points, to);
-    ctx.globalAlpha = left > 0 ? 0.16 : 0.06;
+    ctx.globalAlpha = offered ? 0.16 : 0.06;
     ctx.fillStyle = color;
     ctx.fill();
     ctx.clip();
-    hatch(ctx, at, color, to.dpr, left > 0 ? 0.35 : 0.1);
+    hatch(ctx, at, color, to.dpr, offered ? 0.35 : 0.1);
     ctx.restore();
     outline(ctx, a.points, to);
-    ctx.strokeStyle = left > 0 ? color : c.line;
+    ctx.strokeStyle = offered ? color : c.line;
     ctx.lineWidth = 1.5 * to.dpr;
     ctx.stroke();
     const px = Math.round(Math.min(18, Math.max(10, at.width / to.dpr / 10))) * to.dpr;
-    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left > 0 ? `${number(left)} left` : 'full'], px, c.ink, c.paper), at);
+    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left, from].filter((l) => l), px, wanted ? c.ink : c.soft, c.paper), at);
   }
 }
 
@@ -115,40 +144,47 @@ function hatch(ctx: Pen, at: Drawn, color: string, dpr: number, alpha: number): 
   ctx.stroke();
 }
 
+/** Tag is the label of a section where it lies on the canvas. */
+export interface Tag extends Box { section: Section }
+
 /**
- * paintSectionLabels names sections and counts what is free in them, where
- * there is room and seats are still too small to be read themselves.
+ * paintSectionLabels names sections, with what is free in them and from how
+ * much, where there is room and seats are still too small to be read themselves.
+ * It returns the labels it wrote.
  */
-export function paintSectionLabels(ctx: Pen, { chart, state, painter }: Scene, to: Window): void {
+export function paintSectionLabels(ctx: Pen, { chart, painter, sells }: Pick<Scene, 'chart' | 'painter' | 'sells'>, to: Window): Tag[] {
   const r = (chart.radius * to.k) / to.dpr;
   const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
-  if (alpha === 0) return;
+  if (alpha === 0) return [];
   const c = painter.colors;
-  ctx.globalAlpha = alpha;
-  const taken: Box[] = []; // boxes of labels already written: a name never covers another
+  const written: Tag[] = []; // a label never covers another
   const usual = (chart.sectionWidth * to.k) / to.dpr;
   const px = Math.min(12.5, Math.max(9.5, usual / 4)) * to.dpr;
-  const short = shortened(chart, to, (name) => caption(painter, [name], px, c.ink, c.slab).width);
+  const tag = (lines: string[], wanted: boolean) => caption(painter, lines, px, wanted ? c.ink : c.soft, c.slab, true);
+  const short = shortened(chart, to, (name) => tag([name], true).width);
   for (const s of chart.sections) {
-    const x = (s.label.x - to.x0) * to.k;
-    const y = (s.label.y - to.y0) * to.k;
-    if (x < -80 || y < -40 || x > ctx.canvas.width + 80 || y > ctx.canvas.height + 40) continue;
-    const free = remaining(state.free[s.index], state.held[s.index], 'free');
+    const at = { x: (s.label.x - to.x0) * to.k, y: (s.label.y - to.y0) * to.k };
+    if (at.x < -80 || at.y < -40 || at.x > ctx.canvas.width + 80 || at.y > ctx.canvas.height + 40) continue;
     const name = short.has(family(s)) ? s.name.slice(family(s).length) : s.name;
-    for (const lines of usual < COUNTS ? [[name]] : [[name, free], [name]]) {
-      const picture = caption(painter, lines, px, c.ink, c.slab);
-      if (!room(picture, { x, y }, taken, s, to)) continue;
-      write(ctx, picture, { x, y });
+    const { wanted, left, from } = sells(s);
+    for (const lines of usual < COUNTS ? [[name]] : [[name, left, from], [name, left], [name]]) {
+      const picture = tag(lines.filter((l) => l), wanted);
+      const box = room(picture, at, written, s, to);
+      if (!box) continue;
+      ctx.globalAlpha = wanted ? alpha : alpha * 0.6;
+      write(ctx, picture, at);
+      written.push({ ...box, section: s });
       break;
     }
   }
   ctx.globalAlpha = 1;
+  return written;
 }
+
+const COUNTS = 50; // CSS pixels of a usual section's width from which counts fit into most
 
 /** NEAR is the radius of a seat, in CSS pixels, from which names of sections would lie in its way. */
 export const NEAR = 6;
-
-const COUNTS = 50; // CSS pixels of a usual section's width from which counts fit into most
 
 /** family is what a section's name has in common with others: "Block " of "Block 101". */
 const family = (section: Section) => section.name.slice(0, section.name.lastIndexOf(' ') + 1);
@@ -169,20 +205,18 @@ function shortened(chart: Chart, to: Window, width: (name: string) => number): S
 /** roomy is how wide a label of a section may be. */
 const roomy = (section: Section, to: Window) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
 
-/** room says whether a label fits its section and covers no other, and takes the place. */
-function room(picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, to: Window): boolean {
+/** room is where a label lies that fits its section and covers no other, if it does. */
+function room(picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, to: Window): Box | null {
   const { width: w, height: h } = picture;
-  if (w > roomy(section, to)) return false;
+  if (w > roomy(section, to) || h > Math.max((section.box.y1 - section.box.y0) * to.k * 1.1, 22 * to.dpr)) return null;
   const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
-  if (taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0)) return false;
-  taken.push(box);
-  return true;
+  return taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0) ? null : box;
 }
 
 /** paintRowLabels writes the name of each row beside both its ends. */
 export function paintRowLabels(ctx: Pen, { chart, painter }: Scene, to: Window): void {
   const c = painter.colors;
-  const px = chart.radius * to.k * 0.95;
+  const px = Math.max(9.5 * to.dpr, chart.radius * to.k * 0.95);
   ctx.font = `600 ${px}px ${c.font}`;
   ctx.textAlign = 'center';
   ctx.textBaseline = 'middle';

@@ -3,18 +3,20 @@
 // seats exist only while they are opened: 60,000 buttons are no list.
 
 import type { Cart } from './cart';
-import { ACCESSIBLE, COMPANION, RESTRICTED, type Row, type Section } from './chart';
+import { ACCESSIBLE, COMPANION, RESTRICTED, type Chart, type Row, type Section } from './chart';
 import { h } from './dom';
+import type { Filter } from './filter';
 import { AVAILABLE, type State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
-import { count, money, number, remaining, statusWords } from './words';
+import { count, money, number, price, remaining, statusWords } from './words';
 
 /** SeatList shows a State as a list. */
 export class SeatList {
   #root: HTMLElement;
   #cart: Cart;
   #event: wire.Event;
+  #filter: Filter;
   #pick: (i: number) => void;
   #state: State | null = null;
   #open = new Set<Section>(); // those opened so far
@@ -22,10 +24,11 @@ export class SeatList {
   #due = 0;
   #readonly = false;
 
-  constructor(root: HTMLElement, { cart, event, pick }: { cart: Cart; event: wire.Event; pick: (i: number) => void }) {
+  constructor(root: HTMLElement, { cart, event, filter, pick }: { cart: Cart; event: wire.Event; filter: Filter; pick: (i: number) => void }) {
     this.#root = root;
     this.#cart = cart;
     this.#event = event;
+    this.#filter = filter;
     this.#pick = pick;
     cart.addEventListener('change', () => this.update());
   }
@@ -35,8 +38,20 @@ export class SeatList {
     this.#state = state;
     this.#open.clear();
     this.#updates.clear();
-    this.#root.replaceChildren(...state.chart.sections.map((s) => this.#section(state, s)), ...this.#event.areas.map((a) => this.#area(state, a)));
+    const entries = [
+      ...state.chart.sections.filter((s) => this.#offer(state, s).seats > 0).map((s) => this.#section(state, s)),
+      ...this.#event.areas.filter((a) => this.#filter.admits(a.category)).map((a) => this.#area(state, a)),
+    ];
+    this.#root.replaceChildren(...entries.length ? entries : [h('p', { class: 'soft' }, 'There are no such seats in this house.')]);
     this.update();
+  }
+
+  /** filtered lists what its filter lets through now. What was open and still has something stays open. */
+  filtered(): void {
+    if (!this.#state) return;
+    const open = [...this.#root.querySelectorAll<HTMLElement>(':scope > details[open]')].map((el) => el.dataset.section);
+    this.show(this.#state);
+    for (const el of this.#root.querySelectorAll<HTMLDetailsElement>(':scope > details')) el.open = open.includes(el.dataset.section);
   }
 
   /** readonly has nobody choose. */
@@ -62,11 +77,17 @@ export class SeatList {
   #section(state: State, s: Section): HTMLElement {
     const label = h('span', { class: 'count' }, '');
     this.#updates.set(`${s.index}`, () => {
-      label.textContent = remaining(state.free[s.index], state.held[s.index], `of ${number(s.seats)} free`);
+      const { free, held, seats, from } = this.#offer(state, s);
+      const left = remaining(free, held, `of ${number(seats)} free`);
+      label.textContent = from === null ? left : `${left} · from ${price(from, this.#event)}`;
     });
-    const el = h('details', { ontoggle: () => this.#toggleSection(state, el, s) },
+    const el = h('details', { 'data-section': s.id, ontoggle: () => this.#toggleSection(state, el, s) },
       h('summary', {}, h('span', { class: 'name' }, s.name), label));
     return el;
+  }
+
+  #offer(state: State, s: Section) {
+    return this.#filter.offer(state, s, this.#cart.alones);
   }
 
   #area(state: State, a: wire.PricedArea): HTMLElement {
@@ -87,7 +108,8 @@ export class SeatList {
   #toggleSection(state: State, el: HTMLDetailsElement, s: Section): void {
     if (!el.open || this.#open.has(s)) return;
     this.#open.add(s);
-    el.append(h('div', { class: 'rows' }, ...s.rows.map((r, n) => this.#row(state, s, r, n))));
+    const rows = s.rows.map((r) => ({ label: r.label, seats: r.seats.filter((i) => this.#filter.passes(state.chart, i)) }));
+    el.append(h('div', { class: 'rows' }, ...rows.filter((r) => r.seats.length).map((r, n) => this.#row(state, s, r, n))));
   }
 
   #row(state: State, s: Section, r: Row, n: number): HTMLElement {
@@ -133,24 +155,32 @@ export class SeatList {
     if (button.dataset.kind === kind) return;
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
-    const flags: [number, string][] = [[ACCESSIBLE, 'wheelchair space'], [COMPANION, 'companion seat'], [RESTRICTED, 'restricted view']];
-    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event),
-      ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w), mine ? 'yours' : picked ? 'chosen' : statusWords[status]];
+    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? 'yours' : picked ? 'chosen' : statusWords[status]];
     button.setAttribute('aria-label', words.join(', '));
     button.setAttribute('aria-pressed', String(picked || mine));
     button.setAttribute('aria-disabled', String(this.#readonly || !picked && status !== AVAILABLE));
     button.title = words.slice(1).join(' · ');
+    button.dataset.marks = marks(c.flags[i]);
   }
 }
+
+/** remarks are what a shopper should know of a seat beside its price. */
+export function remarks(chart: Chart, i: number): string[] {
+  const flags: [number, string][] = [[ACCESSIBLE, 'wheelchair space'], [COMPANION, 'companion seat'], [RESTRICTED, 'restricted view']];
+  return flags.filter(([f]) => chart.flags[i] & f).map(([, words]) => words);
+}
+
+/** marks are the same as the style sheet knows them. */
+const marks = (flags: number) => [flags & ACCESSIBLE && 'wheelchair', flags & COMPANION && 'companion', flags & RESTRICTED && 'restricted'].filter((m) => m).join(' ');
 
 /** describe says everything about a seat in a few lines, for a tooltip. */
 export function describe(state: State, i: number, cart: Cart, event: wire.Event): string[] {
   const c = state.chart;
   const own = cart.mine.includes(i) ? 'yours' : cart.picked.has(i) ? 'chosen' : statusWords[state.status[i]];
-  const flags: [number, string][] = [[ACCESSIBLE, 'Wheelchair space'], [COMPANION, 'Companion seat'], [RESTRICTED, 'Restricted view']];
-  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`,
-    ...flags.filter(([f]) => c.flags[i] & f).map(([, w]) => w)];
+  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
 }
+
+const capital = (words: string) => words[0].toUpperCase() + words.slice(1);
 
 /** areaWords says how many places of an area are left. */
 export const areaWords = (left: number): string => (left ? `${count(left, 'place')} left` : 'full');

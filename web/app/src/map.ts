@@ -4,8 +4,9 @@
 
 import { inside, type Chart, type Section } from './chart';
 import { listen, type Target } from './gestures';
-import { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes, type Scene } from './legend';
-import { MINE, PICKED, Painter, pen, theme, type Pen, type Window } from './paint';
+import type { Filter } from './filter';
+import { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes, type Scene, type Tag, type Words } from './legend';
+import { DIM, MINE, PICKED, Painter, pen, theme, type Look, type Pen, type Window } from './paint';
 import { paintSlabs, Rasters } from './raster';
 import type { State } from './state';
 import { View, type Aim } from './view';
@@ -14,6 +15,7 @@ import type { Area, Point } from './wire';
 const DIRECT = 2600; // seats in view below which they are painted, not copied
 const BUDGET = 7; // ms of a frame for painting pictures
 const FLASH = 1100; // ms
+const LEGIBLE = 7; // CSS pixels of radius from which a seat has room for its number
 const PICKABLE = 5; // CSS pixels of radius from which a tap means a seat
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -25,15 +27,26 @@ export interface Events {
   here(section: Section | null): void; // the section in the middle, where its name is not on the map
 }
 
+/** Sells says what is for sale in a part of the house. */
+export interface Sells {
+  sells(section: Section): Words;
+  holds(area: Area): Words;
+}
+
 /** SeatMap draws a chart with the state of its seats. */
 export class SeatMap {
   #canvas: HTMLCanvasElement;
   #ctx: Pen;
   #events: Events;
+  #sells: Sells;
+  #filter: Filter;
   #state: State | null = null;
   #chart!: Chart; // of the state, as what follows
   #painter!: Painter;
   #rasters!: Rasters;
+  #dim!: Uint8Array; // by seat: DIM where it is not wanted
+  #look!: Look;
+  #tags: Tag[] = []; // labels of sections in the last frame
   #view = new View();
   #dpr = 1;
   #wanted = 0; // the frame asked for
@@ -43,10 +56,12 @@ export class SeatMap {
   #looks = new Map<number, number>(); // i → PICKED or MINE
   #life = new AbortController();
 
-  constructor(canvas: HTMLCanvasElement, events: Events) {
+  constructor(canvas: HTMLCanvasElement, { events, sells, filter }: { events: Events; sells: Sells; filter: Filter }) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
     this.#events = events;
+    this.#sells = sells;
+    this.#filter = filter;
     listen(canvas, this.#target());
     const { signal } = this.#life;
     const sized = new ResizeObserver(() => this.#resize());
@@ -75,7 +90,10 @@ export class SeatMap {
     this.#state = state;
     this.#chart = state.chart;
     this.#painter = new Painter(this.#chart, theme(this.#canvas));
-    this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, status: state.status });
+    this.#dim = new Uint8Array(this.#chart.size);
+    this.#look = (i) => state.status[i] | this.#dim[i];
+    this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, look: this.#look });
+    this.filtered();
     this.#view.bounds(this.#chart);
     this.#view.set(stay ? this.#view : this.#view.whole());
     this.redraw();
@@ -89,6 +107,14 @@ export class SeatMap {
       const now = performance.now();
       for (const i of seats.slice(0, 200)) this.#flashes.set(i, now);
     }
+    this.redraw();
+  }
+
+  /** filtered dims what its filter leaves out now. */
+  filtered(): void {
+    if (!this.#state) return;
+    for (let i = 0; i < this.#chart.size; i++) this.#dim[i] = this.#chart.section[i] < 0 || this.#filter.passes(this.#chart, i) ? 0 : DIM;
+    this.#rasters.stale();
     this.redraw();
   }
 
@@ -145,7 +171,7 @@ export class SeatMap {
     const v = this.#view;
     const box = v.box();
     const to: Window = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
-    const scene: Scene = { chart: this.#chart, state, painter: this.#painter };
+    const scene: Scene = { chart: this.#chart, state, painter: this.#painter, ...this.#sells };
     ctx.fillStyle = this.#painter.colors.paper;
     ctx.fillRect(0, 0, this.#canvas.width, this.#canvas.height);
     paintShapes(ctx, scene, to);
@@ -155,7 +181,7 @@ export class SeatMap {
     else done = this.#rasters.draw(ctx, to, deadline);
     this.#paintLooks(ctx, to);
     this.#paintFlashes(ctx, to);
-    paintSectionLabels(ctx, scene, to);
+    this.#tags = paintSectionLabels(ctx, scene, to);
     this.#tellHere();
     return done;
   }
@@ -170,12 +196,10 @@ export class SeatMap {
     paintSlabs(ctx, scene, to);
     const list: number[] = [];
     this.#chart.within(to.box, (i) => list.push(i));
-    const { status } = scene.state;
-    this.#painter.seats(ctx, list, to, (i) => status[i]);
-    if (this.#chart.radius * this.#view.k >= 7) {
-      this.#painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? status[i]);
-      paintRowLabels(ctx, scene, to);
-    }
+    this.#painter.seats(ctx, list, to, this.#look);
+    const r = this.#chart.radius * this.#view.k;
+    if (r >= PICKABLE) paintRowLabels(ctx, scene, to);
+    if (r >= LEGIBLE) this.#painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? this.#look(i));
   }
 
   /** looks of the shopper's own seats lie over the pictures, never in them. */
@@ -188,7 +212,7 @@ export class SeatMap {
       for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent, 1);
     }
     this.#painter.seats(ctx, own, to, look);
-    if (this.#chart.radius * this.#view.k >= 7) this.#painter.labels(ctx, own, to, look);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }
 
   #ring(ctx: Pen, to: Window, i: number, color: string, alpha: number, by = 1): void {
@@ -279,18 +303,19 @@ export class SeatMap {
     const at = this.#view.world(px, py);
     const r = this.#chart.radius * this.#view.k;
     const i = this.#chart.nearest(at.x, at.y, Math.max(this.#chart.pitch * 0.6, (touch ? 14 : 8) / this.#view.k));
+    const tag = this.#tags.find((t) => t.x0 <= px * this.#dpr && px * this.#dpr <= t.x1 && t.y0 <= py * this.#dpr && py * this.#dpr <= t.y1);
     if (i >= 0 && r >= PICKABLE) this.#events.seat(i);
-    else if (i >= 0) this.#approach(i, at);
+    else if (tag) this.#approach(tag.section, at);
+    else if (i >= 0) this.#approach(this.#chart.sections[this.#chart.section[i]], at);
     else {
       const area = this.#chart.areas.find((a) => inside(a.points, at.x, at.y));
       if (area) this.#events.area(area.id);
     }
   }
 
-  /** approach zooms to the section of a seat too small to be meant, and from there to the place. */
-  #approach(i: number, at: Point): void {
-    const section = this.#chart.sections[this.#chart.section[i]];
-    const whole = this.#view.of(section.box, 40);
+  /** approach zooms to a section whose seats are too small to be meant, and from there to the place. */
+  #approach(section: Section, at: Point): void {
+    const whole = this.#view.of(section.box, 52);
     const near = { x: at.x, y: at.y, k: 24 / this.#chart.pitch };
     this.#go(whole.k > this.#view.k * 1.3 && whole.k < near.k ? whole : near);
   }

@@ -1,8 +1,9 @@
 // How a seat looks. Shape says as much as colour does: free seats are full
 // discs in the colour of their category, held ones half-filled rings, sold ones
-// small crosses, seats not for sale small dots; wheelchair spaces are square.
+// small crosses, seats not for sale small dots. Wheelchair spaces are square,
+// companion seats diamonds, and the top of a seat with a restricted view is pale.
 
-import { ACCESSIBLE, COMPANION, type Box, type Chart } from './chart';
+import { ACCESSIBLE, COMPANION, RESTRICTED, type Box, type Chart } from './chart';
 import { h } from './dom';
 import { AVAILABLE, HELD, SOLD } from './state';
 
@@ -22,9 +23,13 @@ export interface Window extends Onto {
   dpr: number; // device pixels per CSS pixel
 }
 
-/** Look is how a seat looks: one of the states of the map, or PICKED or MINE. */
+/** DIM is added to the look of seats that are not wanted. */
+export const DIM = 8;
+
+/** Look is how a seat looks: one of the states of the map, or PICKED or MINE, and perhaps DIM. */
 export type Look = (i: number) => number;
 
+const FAINT = 0.22; // of its colour is left of a seat that is not wanted
 const SMALL = 2.2; // device pixels of radius below which a seat is a mere square
 
 /**
@@ -56,6 +61,7 @@ export class Painter {
   readonly chart: Chart;
   readonly colors: Theme;
   readonly onCategory: string[]; // what reads on the colour of each
+  readonly #dimmed: string[]; // the colour of each where it is not wanted
   readonly captions = new Map<string, HTMLCanvasElement>(); // of legend.ts, which live as long as the colours do
   #stamps = new Map<number, HTMLCanvasElement>();
   #texts = new Map<string, HTMLCanvasElement>();
@@ -66,6 +72,7 @@ export class Painter {
     this.chart = chart;
     this.colors = colors;
     this.onCategory = chart.categories.map((c) => contrast(c.color));
+    this.#dimmed = chart.categories.map((c) => blend(colors.slab, c.color, FAINT));
   }
 
   /** seats paints seats with their looks. */
@@ -86,19 +93,22 @@ export class Painter {
     let last = '';
     for (const i of list) {
       const l = look(i);
-      const color = l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold : l < PICKED ? c.closed : c.accent;
+      const color = l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold
+        : l === (AVAILABLE | DIM) ? this.#dimmed[category[i]] : l === PICKED || l === MINE ? c.accent : c.closed;
       if (color !== last) ctx.fillStyle = last = color;
       ctx.fillRect((x[i] - to.x0) * to.k - size / 2, (y[i] - to.y0) * to.k - size / 2, size, size);
     }
   }
 
-  /** labels writes seat numbers into free, picked and own seats. */
+  /** labels writes seat numbers into free, picked and own seats, and a wheelchair into its free spaces. */
   labels(ctx: Pen, list: number[], to: Onto, look: Look): void {
-    const { x, y, category, label } = this.chart;
+    const { x, y, category, label, flags } = this.chart;
     for (const i of list) {
       const l = look(i);
-      if (l !== AVAILABLE && l < PICKED || !label[i]) continue;
-      const text = this.#text(label[i], l === AVAILABLE ? this.onCategory[category[i]] : this.colors.onAccent);
+      if (l !== AVAILABLE && l !== PICKED && l !== MINE || !label[i]) continue;
+      const text = l !== AVAILABLE ? this.#text(label[i], this.colors.onAccent)
+        : flags[i] & ACCESSIBLE ? this.#wheelchair(this.onCategory[category[i]])
+        : this.#text(label[i], this.onCategory[category[i]]);
       ctx.drawImage(text, (x[i] - to.x0) * to.k - text.width / 2, (y[i] - to.y0) * to.k - text.height / 2);
     }
   }
@@ -125,24 +135,27 @@ export class Painter {
   }
 
   #stamp(category: number, look: number, flags: number): HTMLCanvasElement {
-    const square = flags & ACCESSIBLE ? 1 : flags & COMPANION ? 2 : 0;
-    const key = (look === AVAILABLE ? category : 0) * 32 + look * 4 + square;
+    const state = look & ~DIM;
+    const key = (state === AVAILABLE ? category : 0) * 128 + look * 8 + (flags & 7);
     let s = this.#stamps.get(key);
-    if (!s) this.#stamps.set(key, s = this.#draw(category, look, square));
+    if (!s) this.#stamps.set(key, s = this.#draw(category, state, flags, (look & DIM) > 0));
     return s;
   }
 
-  #draw(category: number, look: number, square: number): HTMLCanvasElement {
+  #draw(category: number, look: number, flags: number, dim: boolean): HTMLCanvasElement {
     const r = this.#size;
-    const side = Math.ceil(r * 2 + 4);
+    const side = Math.ceil(r * 2.5 + 4);
     const [canvas, ctx] = sheet(side, side);
     ctx.translate(side / 2, side / 2);
     const c = this.colors;
-    const outline = (by: number) => { ctx.beginPath(); square ? ctx.roundRect(-by, -by, 2 * by, 2 * by, square === 1 ? by * 0.25 : by * 0.6) : ctx.arc(0, 0, by, 0, 7); };
+    const outline = shape(ctx, flags);
     ctx.lineWidth = Math.max(1, r * 0.18);
+    if (dim) ctx.globalAlpha = FAINT;
     if (look === AVAILABLE || look >= PICKED) {
-      outline(look === AVAILABLE ? r : r + 1);
+      const by = look === AVAILABLE ? r : r + 1;
       ctx.fillStyle = look === AVAILABLE ? this.chart.categories[category].color : c.accent;
+      outline(by);
+      if (flags & RESTRICTED) this.#pale(ctx, by);
       ctx.fill();
       if (look >= PICKED) this.#edge(ctx, outline, r);
     } else if (look === HELD) {
@@ -166,6 +179,17 @@ export class Painter {
     return canvas;
   }
 
+  /** pale fills an outline thinly, and leaves its lower part to be filled. */
+  #pale(ctx: Pen, by: number): void {
+    const alpha = ctx.globalAlpha;
+    ctx.globalAlpha = alpha * 0.35;
+    ctx.fill();
+    ctx.globalAlpha = alpha;
+    const below = new Path2D();
+    below.rect(-2 * by, -0.3 * by, 4 * by, 4 * by);
+    ctx.clip(below);
+  }
+
   /** edge sets chosen seats off from the free ones by a second outline. */
   #edge(ctx: Pen, outline: (by: number) => void, r: number): void {
     outline(r * 0.78);
@@ -175,20 +199,54 @@ export class Painter {
   }
 
   #text(label: string, color: string): HTMLCanvasElement {
-    const key = color + label;
-    let s = this.#texts.get(key);
-    if (s) return s;
-    const px = this.#size * (label.length > 2 ? 0.8 : 1);
+    return this.#inscribed(color + label, (ctx) => {
+      const px = this.#size * (label.length > 2 ? 0.8 : 1);
+      ctx.font = `600 ${px}px ${this.colors.font}`;
+      ctx.textAlign = 'center';
+      ctx.textBaseline = 'middle';
+      ctx.fillStyle = color;
+      ctx.fillText(label, 0, px * 0.06);
+    });
+  }
+
+  #wheelchair(color: string): HTMLCanvasElement {
+    return this.#inscribed(color, (ctx) => {
+      ctx.scale(this.#size, this.#size);
+      ctx.strokeStyle = ctx.fillStyle = color;
+      ctx.lineWidth = 0.16;
+      ctx.lineCap = ctx.lineJoin = 'round';
+      ctx.beginPath();
+      ctx.arc(-0.12, -0.6, 0.15, 0, 7);
+      ctx.fill();
+      ctx.stroke(new Path2D('M-.12 -.34V.12H.28L.46 .58M-.12 -.12H.24')); // back and leg, and an arm
+      ctx.beginPath();
+      ctx.arc(-0.1, 0.28, 0.42, 0.25, 4.3);
+      ctx.stroke();
+    });
+  }
+
+  /** inscribed is a picture of what stands in a seat, drawn about its middle and kept under a key. */
+  #inscribed(key: string, draw: (ctx: Pen) => void): HTMLCanvasElement {
+    const made = this.#texts.get(key);
+    if (made) return made;
     const side = Math.ceil(this.#size * 2.4);
     const [canvas, ctx] = sheet(side, side);
-    ctx.font = `600 ${px}px ${this.colors.font}`;
-    ctx.textAlign = 'center';
-    ctx.textBaseline = 'middle';
-    ctx.fillStyle = color;
-    ctx.fillText(label, side / 2, side / 2 + px * 0.06);
+    ctx.translate(side / 2, side / 2);
+    draw(ctx);
     this.#texts.set(key, canvas);
     return canvas;
   }
+}
+
+/** shape traces a seat's outline of a size: a square, a diamond or a disc. */
+function shape(ctx: Pen, flags: number): (by: number) => void {
+  return (by) => {
+    ctx.beginPath();
+    if (flags & ACCESSIBLE) ctx.roundRect(-by, -by, 2 * by, 2 * by, by * 0.25);
+    else if (flags & COMPANION) for (const [x, y] of [[0, -1.25], [1.25, 0], [0, 1.25], [-1.25, 0]]) ctx.lineTo(x * by, y * by);
+    else ctx.arc(0, 0, by, 0, 7);
+    ctx.closePath();
+  };
 }
 
 /** pen is that of a canvas. */

@@ -7,6 +7,7 @@ import type { Chart } from './chart';
 import { Countdown, mmss, type Clock } from './clock';
 import { h, swatch } from './dom';
 import { Means } from './pay';
+import { remarks } from './list';
 import type { Speaker } from './say';
 import type { State } from './state';
 import { Stepper } from './stepper';
@@ -61,7 +62,7 @@ export class Panel {
     const active = document.activeElement;
     const at = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.key : null;
     const focus = at === 'head' && this.#wish || at;
-    const stages: Record<Stage, () => HTMLElement[]> = { picking: () => this.#picking(state), held: () => this.#held(state.chart), paying: () => this.#paying(), sold: () => this.#sold() };
+    const stages: Record<Stage, () => HTMLElement[]> = { picking: () => this.#picking(state), held: () => this.#held(state.chart), paying: () => this.#paying(state.chart), sold: () => this.#sold() };
     this.#show(stages[this.#cart.stage]());
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute('aria-busy', String(this.#cart.busy));
@@ -166,7 +167,7 @@ export class Panel {
     const n = Math.min(cart.party, cart.mostParty);
     const stepper = new Stepper('Seats for us to choose', 'best', (to) => cart.setParty(to));
     return h('div', { class: 'best' },
-      h('span', { class: 'place' }, 'Or let us choose', h('small', {}, 'The best there are, side by side if we can')),
+      h('span', { class: 'place' }, 'Or let us choose', h('small', {}, among(cart.wish))),
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 1, cart.mostParty).element,
       h('button', { 'data-key': 'best', class: 'choose', disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
         cart.busy ? 'Choosing…' : `${this.#event.holds ? 'Hold' : 'Book'} the best ${n === 1 ? 'seat' : n}`));
@@ -189,7 +190,7 @@ export class Panel {
     return h('li', { class: free ? '' : 'gone' },
       swatch(color),
       h('button', { class: 'plain place', 'data-key': `seat${i}`, onclick: () => this.#reveal(i), title: 'Show on the map' },
-        chart.place(i), free ? null : h('em', {}, ' taken')),
+        chart.place(i), free ? null : h('em', {}, ' taken'), remarked(chart, i)),
       h('span', { class: 'price' }, this.#money(this.#cart.price(i))),
       h('button', { class: 'plain', 'data-key': `drop${i}`, 'aria-label': `Remove ${chart.place(i)}`, onclick: () => this.#cart.toggle(i) }, '×'));
   }
@@ -204,11 +205,11 @@ export class Panel {
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element);
   }
 
-  #lines(): HTMLElement {
+  #lines(chart: Chart): HTMLElement {
     const b = this.#cart.order;
     const areas = new Map(this.#event.areas.map((a) => [a.area, a.name]));
     return h('ul', { class: 'lines' },
-      ...(b.seats ?? []).map((s) => h('li', {}, h('span', { class: 'place' }, `${s.section}, row ${s.row}, seat ${s.label}`), h('span', { class: 'price' }, this.#money(s.price)))),
+      ...(b.seats ?? []).map((s) => h('li', {}, h('span', { class: 'place' }, `${s.section}, row ${s.row}, seat ${s.label}`, remarked(chart, chart.byTicketId.get(s.ticketId))), h('span', { class: 'price' }, this.#money(s.price)))),
       ...(b.areas ?? []).map((a) => h('li', {}, h('span', { class: 'place' }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h('span', { class: 'price' }, this.#money(a.price * a.quantity)))));
   }
 
@@ -219,7 +220,7 @@ export class Panel {
     return [
       h('div', { class: 'hold' }, head(cart.unheld ? 'Booked, not held' : 'Held for you'), h('span', { class: 'clock', role: 'timer' }, '')),
       ...(cart.unheld ? [h('p', { class: 'hint' }, `${UNHELD} The clock says how long this order and its price stand.`)] : []),
-      this.#total(), this.#lines(), ...this.#fees(), ...this.#hints(chart),
+      this.#total(), this.#lines(chart), ...this.#fees(), ...this.#hints(chart),
       this.#pay,
       h('div', { class: 'actions' },
         this.#action('More time', 'extend', () => cart.extend(), more ? '' : 'hidden'),
@@ -227,11 +228,11 @@ export class Panel {
     ];
   }
 
-  #paying(): HTMLElement[] {
+  #paying(chart: Chart): HTMLElement[] {
     const { action, stepping, unheld } = this.#cart;
     return [
       h('div', { class: 'hold' }, head('Paying…'), h('span', { class: 'clock', role: 'timer' }, '')),
-      this.#total(), this.#lines(), ...this.#fees(), this.#pay,
+      this.#total(), this.#lines(chart), ...this.#fees(), this.#pay,
       ...(action && !stepping ? [
         h('p', { class: 'hint' }, 'Your bank wants you to approve this payment.'),
         h('div', { class: 'actions' }, h('button', { 'data-key': 'approve', class: 'primary', onclick: () => this.#step(true) }, 'Approve the payment')),
@@ -281,6 +282,18 @@ export class Panel {
       h('div', { class: 'actions' }, this.#action('Choose more seats', 'again', () => this.#cart.again())),
     ];
   }
+}
+
+/** among says of which seats the house chooses. */
+function among({ categories, accessible }: Cart['wish']): string {
+  const of = categories ? `The best of ${categories.join(', ')}` : 'The best there are';
+  return accessible ? `${of}: a wheelchair space, and company beside it` : `${of}, side by side if we can`;
+}
+
+/** remarked is a line that says what a shopper should know of a seat, if there is anything. */
+function remarked(chart: Chart, i: number | undefined): HTMLElement | null {
+  const words = i === undefined ? '' : remarks(chart, i).join(', ');
+  return words ? h('small', { class: 'remark' }, words) : null;
 }
 
 /** away is a page of the bank's; one of this site is told where to lead back to. */

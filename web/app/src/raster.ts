@@ -3,14 +3,14 @@
 // changes is painted over in the pictures that show it.
 
 import type { Box, Chart } from './chart';
-import { sheet, type Onto, type Painter, type Pen, type Window } from './paint';
+import { sheet, type Look, type Onto, type Painter, type Pen, type Window } from './paint';
 
 const TILE = 512; // device pixels
 const KEEP = 72; // tiles: 75 MB
 const OVERVIEW = 1600; // device pixels of the longer side of the picture of everything
 
 /** Scene is what the pictures are of. */
-interface Scene { chart: Chart; painter: Painter; status: Uint8Array }
+interface Scene { chart: Chart; painter: Painter; look: Look }
 
 /** Raster is one picture: the part of the chart from x0, y0 at k device pixels per unit. */
 class Raster implements Onto {
@@ -34,19 +34,19 @@ class Raster implements Onto {
 
   paint(): void {
     const { ctx, canvas } = this;
-    const { chart, painter, status } = this.scene;
+    const { chart, painter, look } = this.scene;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
     ctx.clearRect(0, 0, canvas.width, canvas.height);
     paintSlabs(ctx, this.scene, this);
     const list: number[] = [];
     chart.within(this.box, (i) => list.push(i));
-    painter.seats(ctx, list, this, (i) => status[i]);
+    painter.seats(ctx, list, this, look);
     this.fresh = true;
   }
 
   /** repaint paints seats that changed over what they were. */
   repaint(list: number[]): void {
-    const { chart, painter, status } = this.scene;
+    const { chart, painter, look } = this.scene;
     const r = chart.radius * 1.3; // covers a square seat's corners and no neighbour
     const b = this.box;
     const mine = list.filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
@@ -60,7 +60,7 @@ class Raster implements Onto {
       this.ctx.arc(x, y, r * this.k, 0, 7);
     }
     this.ctx.fill();
-    painter.seats(this.ctx, mine, this, (i) => status[i]);
+    painter.seats(this.ctx, mine, this, look);
   }
 }
 

@@ -1,7 +1,7 @@
 // What the numbered frames say: the status of every seat and the places left
 // in every area, with the counts the page shows kept as frames arrive.
 
-import type { Chart } from './chart';
+import { ACCESSIBLE, COMPANION, type Chart } from './chart';
 import type * as wire from './wire';
 
 /** The four states of a seat, in their encoding. */
@@ -44,6 +44,11 @@ export class State {
   readonly held: Int32Array; // by section
   readonly freeByCategory: Int32Array;
   readonly heldByCategory: Int32Array;
+  readonly seatsIn: Int32Array; // by part, as the two that follow
+  readonly freeIn: Int32Array;
+  readonly heldIn: Int32Array;
+  freeSpecial = 0; // wheelchair spaces and companion seats
+  heldSpecial = 0;
   readonly areas: Map<string, number>; // places left
 
   constructor(chart: Chart) {
@@ -53,7 +58,22 @@ export class State {
     this.held = new Int32Array(chart.sections.length);
     this.freeByCategory = new Int32Array(chart.categories.length);
     this.heldByCategory = new Int32Array(chart.categories.length);
+    const parts = chart.sections.length * chart.categories.length * 2;
+    this.seatsIn = new Int32Array(parts);
+    this.freeIn = new Int32Array(parts);
+    this.heldIn = new Int32Array(parts);
+    for (let i = 0; i < chart.size; i++) if (chart.section[i] >= 0) this.seatsIn[this.#partOf(i)]++;
     this.areas = new Map(chart.areas.map((a) => [a.id, a.capacity]));
+  }
+
+  /** part is a section's seats of a category that are, or are not, wheelchair spaces and companion seats. */
+  part(section: number, category: number, special: boolean): number {
+    return (section * this.chart.categories.length + category) * 2 + Number(special);
+  }
+
+  #partOf(i: number): number {
+    const c = this.chart;
+    return this.part(c.section[i], c.category[i], (c.flags[i] & (ACCESSIBLE | COMPANION)) > 0);
   }
 
   /** snapshot replaces everything, and returns the seats that differ. */
@@ -88,6 +108,13 @@ export class State {
     const held = Number(to === HELD) - Number(from === HELD);
     this.held[c.section[i]] += held;
     this.heldByCategory[c.category[i]] += held;
+    const part = this.#partOf(i);
+    this.freeIn[part] += step;
+    this.heldIn[part] += held;
+    if (part % 2) {
+      this.freeSpecial += step;
+      this.heldSpecial += held;
+    }
     changed.push(i);
   }
 

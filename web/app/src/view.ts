@@ -3,6 +3,8 @@
 import type { Box, Chart } from './chart';
 import type { Point } from './wire';
 
+const FOOT = 36; // CSS pixels at the bottom that the key covers
+
 /** Aim is what a view can be told to show: a centre in the chart's units, and CSS pixels per unit. */
 export interface Aim { x: number; y: number; k: number }
 
@@ -27,15 +29,16 @@ export class View {
     this.most = Math.max(this.least * 4, 46 / chart.pitch);
   }
 
-  /** whole is the view that shows the whole chart. */
+  /** whole is the view that shows the whole chart, above the key to it. */
   whole(): Aim {
-    return this.of(this.chart.box, 12);
+    const at = this.of(this.chart.box, 12, FOOT);
+    return { ...at, y: at.y + FOOT / 2 / at.k };
   }
 
-  /** of is the view that shows a box with a margin of so many CSS pixels. */
-  of(box: Box, margin: number): Aim {
+  /** of is the view that shows a box with a margin of so many CSS pixels, in so many of the height less. */
+  of(box: Box, margin: number, less = 0): Aim {
     const w = Math.max(1, this.width - 2 * margin);
-    const h = Math.max(1, this.height - 2 * margin);
+    const h = Math.max(1, this.height - 2 * margin - less);
     const k = Math.min(w / Math.max(1e-6, box.x1 - box.x0), h / Math.max(1e-6, box.y1 - box.y0));
     return { x: (box.x0 + box.x1) / 2, y: (box.y0 + box.y1) / 2, k };
   }

@@ -167,10 +167,17 @@ export interface Polled extends Snapshot {
 /** LiveTicket opens the stream of a guarded map, once. */
 export interface LiveTicket { ticket: string; expiresAt: string; live: string }
 
+/** Wish is what the house chooses by. */
+export interface Wish {
+  quantity: number;
+  categories?: string[]; // names; without any, all
+  accessible?: number; // wheelchair spaces among them
+}
+
 /** Take asks for a booking: seats, or the house's choice of them, and places. */
 export interface Take {
   ticketIds?: string[];
-  bestAvailable?: { quantity: number };
+  bestAvailable?: Wish;
   areas?: { area: string; quantity: number }[];
 }
 

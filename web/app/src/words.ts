@@ -12,6 +12,19 @@ export function money(amount: number, { currency, decimals }: Currency): string 
   return f.format(amount / 10 ** (f.resolvedOptions().maximumFractionDigits ?? 0));
 }
 
+const plain = new Map<string, Intl.NumberFormat>(); // as numbers below: a map says seventy prices a frame
+
+/** price writes an amount as money does, but whole ones without their zeros. */
+export function price(amount: number, { currency, decimals }: Currency): string {
+  const key = `${currency} ${decimals}`;
+  let f = plain.get(key);
+  if (!f) {
+    f = new Intl.NumberFormat(undefined, { style: 'currency', currency, minimumFractionDigits: decimals, maximumFractionDigits: decimals, trailingZeroDisplay: 'stripIfInteger' });
+    plain.set(key, f);
+  }
+  return f.format(amount / 10 ** (f.resolvedOptions().maximumFractionDigits ?? 0));
+}
+
 /** when writes a moment in the venue's own time zone. */
 export function when(time: string, zone: string): string {
   return new Intl.DateTimeFormat(undefined, {
