@@ -1,3 +1,5 @@
+import { t } from './lang.js';
+
 const PALETTE = ["#4f7cff", "#12a594", "#e8833a", "#a463f2", "#d6409f", "#5b9a3c", "#c2a014", "#3aa0d6"];
 const ACCESSIBLE = 1;
 const COMPANION = 2;
@@ -202,7 +204,7 @@ class Chart {
   /** place names a seat in words: "Block 104, row 12, seat 7". */
   place(i) {
     const s = this.sections[this.section[i]];
-    return `${s.name}, row ${this.row[i]}, seat ${this.label[i]}`;
+    return t.seat.place(s.name, this.row[i], this.label[i]);
   }
 }
 function inside(points, x, y) {

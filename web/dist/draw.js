@@ -1,15 +1,22 @@
 import { sha256, hmac } from './sha256.js';
 
 class Faulty extends Error {
+  fault;
+  about;
+  constructor(fault, about = "") {
+    super(`${fault} ${about}`);
+    this.fault = fault;
+    this.about = String(about);
+  }
 }
-function fail(says) {
-  throw new Faulty(says);
+function fail(...fault) {
+  throw new Faulty(...fault);
 }
-function must(holds, says) {
-  if (!holds) fail(says);
+function must(holds, ...fault) {
+  if (!holds) fail(...fault);
 }
 function unhex(text) {
-  must(typeof text === "string" && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
+  must(typeof text === "string" && /^([0-9a-f]{2})*$/.test(text), "hex", String(text).slice(0, 80));
   return Uint8Array.from(text.match(/../g) ?? [], (b) => parseInt(b, 16));
 }
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
@@ -17,7 +24,7 @@ function unbase64(text) {
   try {
     return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   } catch {
-    return fail(`“${String(text).slice(0, 80)}” is not base64.`);
+    return fail("base64", String(text).slice(0, 80));
   }
 }
 const join = (...parts) => {
@@ -35,13 +42,13 @@ function announced(text) {
     if (m[0] === "{") depth++;
     if (m[0] === "}" && --depth === 0) return text.slice(from, from + m.index + 1);
   }
-  return fail("What the house has announced cannot be read.");
+  return fail("announcement");
 }
 function receipt(token) {
   try {
     return JSON.parse(new TextDecoder().decode(unbase64(token.split(".")[1] ?? "")));
   } catch {
-    return fail("Your receipt cannot be read.");
+    return fail("receipt");
   }
 }
 const shardBits = (tickets) => tickets <= 256 ? 0 : 32 - Math.clz32(Math.floor((tickets - 1) / 256));
@@ -58,14 +65,11 @@ function treeOf(leafAt, from, n) {
   return node(treeOf(leafAt, from, half), treeOf(leafAt, from + half, n - half));
 }
 function announcedThen(d, mine) {
-  must(
-    hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement,
-    "What the house says today that it announced is not what your receipt names."
-  );
-  must(d.announcement.event === mine.event, "What the house announced is another event’s draw.");
+  must(hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement, "otherAnnouncement");
+  must(d.announcement.event === mine.event, "otherEvent");
 }
 function seedIsAnnounced(d) {
-  must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, "The secret number is not the one whose fingerprint was announced.");
+  must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, "seed");
 }
 const QUICKNET = {
   key: "83cf0f2896adee7eb8b5f01fcad3912212c437e0073e911fb90022d3e760183c8c4b450b6a0a6c3ac6a5776a2d1064510d1fec758c921cc22b0e17e63aaf4bcb5ed66304de9cf809bd274ca73bab4af5a6e9c76a4bc09e76eae8991ef5ece45a",
@@ -77,22 +81,22 @@ function external({ announcement: { external: e, closes }, told = "" }) {
   const bytes = unhex(told);
   switch (e.kind) {
     case "none":
-      must(bytes.length === 0, "A number of somebody else was used, and none was announced.");
+      must(bytes.length === 0, "unannounced");
       return bytes;
     case "committer":
-      must(bytes.length === 32 && hex(sha256(bytes)) === e.commitment, "The number of somebody else is not the one whose fingerprint was announced.");
+      must(bytes.length === 32 && hex(sha256(bytes)) === e.commitment, "committer");
       return bytes;
     case "drand":
-      must(e.publicKey !== QUICKNET.key || e.genesis === QUICKNET.genesis && e.period === QUICKNET.period, "The rounds of the beacon come out at other times than was announced.");
-      must(e.round > 0 && e.period > 0 && outAt(e) > Date.parse(closes), "The round of the beacon came out before the list closed.");
-      must(bytes.length > 0, "The signature of the beacon is missing.");
+      must(e.publicKey !== QUICKNET.key || e.genesis === QUICKNET.genesis && e.period === QUICKNET.period, "rounds");
+      must(e.round > 0 && e.period > 0 && outAt(e) > Date.parse(closes), "early");
+      must(bytes.length > 0, "beacon");
       return sha256(bytes);
   }
-  return fail("There is no such source of a number.");
+  return fail("source");
 }
 const outAt = (e) => (e.genesis + (e.round - 1) * e.period) * 1e3;
 function keyFollows(d) {
-  must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, "The key of the draw is not made of the two numbers and the list.");
+  must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, "key");
 }
 function listed(d, shard, mine) {
   const want = shardOf(mine.ticket, d.tickets);
@@ -101,12 +105,12 @@ function listed(d, shard, mine) {
   shard.path.forEach((beside, n) => {
     at = want >> n & 1 ? node(unhex(beside), at) : node(at, unhex(beside));
   });
-  must(shard.path.length === shardBits(d.tickets) && hex(at) === d.root, "This part of the list does not lead to the fingerprint that was published.");
+  must(shard.path.length === shardBits(d.tickets) && hex(at) === d.root, "part");
   const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
-  must(found, mine.nonce ? "Your ticket is not on the list, and you have a receipt for it: it was left out." : "Your ticket is not on the list.");
-  must(!mine.nonce || found[1] === mine.nonce, "Your ticket is on the list with another number beside it than your receipt has.");
+  must(found, mine.nonce ? "leftOut" : "unlisted");
+  must(!mine.nonce || found[1] === mine.nonce, "nonce");
   const rank = found[2];
-  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, "Your ticket is on the list, and there is no place beside it.");
+  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, "unranked");
   return rank;
 }
 class Tally {
@@ -131,20 +135,20 @@ class Tally {
   head(line) {
     const r = JSON.parse(line);
     const d = this.#record;
-    for (const name of ["seed", "root", "key", "tickets"]) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
-    must((r.told ?? "") === (d.told ?? "") && r.announcement.commitment === d.announcement.commitment, "The list and the draw disagree about the numbers.");
+    for (const name of ["seed", "root", "key", "tickets"]) must(r[name] === d[name], "disagree", name);
+    must((r.told ?? "") === (d.told ?? "") && r.announcement.commitment === d.announcement.commitment, "numbers");
   }
   /** add takes in the line of one ticket: [ticket, nonce, rank]. */
   add(line) {
     const [ticket, nonce, rank] = JSON.parse(line);
     const n = this.#n++;
-    must(n < this.#record.tickets, "There are more tickets on the list than the house has said.");
+    must(n < this.#record.tickets, "more");
     const id = unbase64(ticket);
     const beside = unbase64(nonce);
-    must(id.length === 16 && beside.length === 16, `Line ${n + 1} of the list is not a ticket.`);
+    must(id.length === 16 && beside.length === 16, "line", n + 1);
     this.#tickets.set(id, 32 * n);
     this.#tickets.set(beside, 32 * n + 16);
-    must(n === 0 || this.#before(n - 1, n), "The list is not in order, or has a ticket twice.");
+    must(n === 0 || this.#before(n - 1, n), "order");
     const score = new DataView(this.#score(id).buffer);
     this.#scores[n] = score.getUint32(0) * 2 ** 20 + (score.getUint32(4) >>> 12);
     this.#ranks[n] = rank;
@@ -163,7 +167,7 @@ class Tally {
   /** root checks that the tickets are those of the published fingerprint, and tells now and then how many are in. */
   root(progress) {
     const { tickets, root } = this.#record;
-    must(this.#n === tickets, "There are fewer tickets on the list than the house has said.");
+    must(this.#n === tickets, "fewer");
     const bits = shardBits(tickets);
     const shardAt = (n) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
     let at = 0;
@@ -174,7 +178,7 @@ class Tally {
       shards.push(leaf(treeOf((n) => leaf(this.#tickets.subarray(32 * n, 32 * n + 32)), from, at - from)));
       if (s % 64 === 0) progress(at);
     }
-    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, "The tickets are not those whose fingerprint was published: some were added, dropped or swapped.");
+    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, "list");
   }
   /**
    * ranks checks every rank against its score, and returns that of the one ticket; 0
@@ -183,12 +187,12 @@ class Tally {
   ranks() {
     const order = new Uint32Array(this.#n).fill(this.#n);
     this.#ranks.forEach((rank, n) => {
-      must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, `Two tickets have the rank ${rank}, or it is none.`);
+      must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, "rank", rank);
       order[rank - 1] = n;
     });
     for (let k = 1; k < order.length; k++) {
       const d = this.#scores[order[k - 1]] - this.#scores[order[k]];
-      must(d < 0 || d === 0 && order[k - 1] < order[k], `Ranks ${k} and ${k + 1} are not in the order of their scores.`);
+      must(d < 0 || d === 0 && order[k - 1] < order[k], "scores", k);
     }
     return this.#rank;
   }

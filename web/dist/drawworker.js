@@ -77,15 +77,22 @@ function hmac(key) {
 }
 
 class Faulty extends Error {
+  fault;
+  about;
+  constructor(fault, about = "") {
+    super(`${fault} ${about}`);
+    this.fault = fault;
+    this.about = String(about);
+  }
 }
-function fail(says) {
-  throw new Faulty(says);
+function fail(...fault) {
+  throw new Faulty(...fault);
 }
-function must(holds, says) {
-  if (!holds) fail(says);
+function must(holds, ...fault) {
+  if (!holds) fail(...fault);
 }
 function unhex(text) {
-  must(typeof text === "string" && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
+  must(typeof text === "string" && /^([0-9a-f]{2})*$/.test(text), "hex", String(text).slice(0, 80));
   return Uint8Array.from(text.match(/../g) ?? [], (b) => parseInt(b, 16));
 }
 const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, "0")).join("");
@@ -93,7 +100,7 @@ function unbase64(text) {
   try {
     return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (c) => c.charCodeAt(0));
   } catch {
-    return fail(`“${String(text).slice(0, 80)}” is not base64.`);
+    return fail("base64", String(text).slice(0, 80));
   }
 }
 const join = (...parts) => {
@@ -135,20 +142,20 @@ class Tally {
   head(line) {
     const r = JSON.parse(line);
     const d = this.#record;
-    for (const name of ["seed", "root", "key", "tickets"]) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
-    must((r.told ?? "") === (d.told ?? "") && r.announcement.commitment === d.announcement.commitment, "The list and the draw disagree about the numbers.");
+    for (const name of ["seed", "root", "key", "tickets"]) must(r[name] === d[name], "disagree", name);
+    must((r.told ?? "") === (d.told ?? "") && r.announcement.commitment === d.announcement.commitment, "numbers");
   }
   /** add takes in the line of one ticket: [ticket, nonce, rank]. */
   add(line) {
     const [ticket, nonce, rank] = JSON.parse(line);
     const n = this.#n++;
-    must(n < this.#record.tickets, "There are more tickets on the list than the house has said.");
+    must(n < this.#record.tickets, "more");
     const id = unbase64(ticket);
     const beside = unbase64(nonce);
-    must(id.length === 16 && beside.length === 16, `Line ${n + 1} of the list is not a ticket.`);
+    must(id.length === 16 && beside.length === 16, "line", n + 1);
     this.#tickets.set(id, 32 * n);
     this.#tickets.set(beside, 32 * n + 16);
-    must(n === 0 || this.#before(n - 1, n), "The list is not in order, or has a ticket twice.");
+    must(n === 0 || this.#before(n - 1, n), "order");
     const score = new DataView(this.#score(id).buffer);
     this.#scores[n] = score.getUint32(0) * 2 ** 20 + (score.getUint32(4) >>> 12);
     this.#ranks[n] = rank;
@@ -167,7 +174,7 @@ class Tally {
   /** root checks that the tickets are those of the published fingerprint, and tells now and then how many are in. */
   root(progress) {
     const { tickets, root } = this.#record;
-    must(this.#n === tickets, "There are fewer tickets on the list than the house has said.");
+    must(this.#n === tickets, "fewer");
     const bits = shardBits(tickets);
     const shardAt = (n) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
     let at = 0;
@@ -178,7 +185,7 @@ class Tally {
       shards.push(leaf(treeOf((n) => leaf(this.#tickets.subarray(32 * n, 32 * n + 32)), from, at - from)));
       if (s % 64 === 0) progress(at);
     }
-    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, "The tickets are not those whose fingerprint was published: some were added, dropped or swapped.");
+    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, "list");
   }
   /**
    * ranks checks every rank against its score, and returns that of the one ticket; 0
@@ -187,12 +194,12 @@ class Tally {
   ranks() {
     const order = new Uint32Array(this.#n).fill(this.#n);
     this.#ranks.forEach((rank, n) => {
-      must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, `Two tickets have the rank ${rank}, or it is none.`);
+      must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, "rank", rank);
       order[rank - 1] = n;
     });
     for (let k = 1; k < order.length; k++) {
       const d = this.#scores[order[k - 1]] - this.#scores[order[k]];
-      must(d < 0 || d === 0 && order[k - 1] < order[k], `Ranks ${k} and ${k + 1} are not in the order of their scores.`);
+      must(d < 0 || d === 0 && order[k - 1] < order[k], "scores", k);
     }
     return this.#rank;
   }
@@ -204,9 +211,9 @@ self.onmessage = async ({ data: { url, record, ticket } }) => {
     const tally = new Tally(record, ticket);
     await read(url, tally);
     tally.root((done) => tell({ step: "tree", done }));
-    tell({ rank: tally.ranks(), failed: "" });
+    tell({ rank: tally.ranks(), wrong: null });
   } catch (err) {
-    tell({ rank: 0, failed: err instanceof Faulty ? err.message : null });
+    tell(err instanceof Faulty ? { rank: 0, wrong: { fault: err.fault, about: err.about } } : { unread: true });
   }
 };
 const tell = (what) => self.postMessage(what);

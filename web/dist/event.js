@@ -3,25 +3,28 @@ import { Cart } from './cart.js';
 import { Clock, Countdown, mmss } from './clock.js';
 import { h, $ } from './dom.js';
 import { details, House } from './house.js';
+import { t } from './lang.js';
 import * as line from './line.js';
 import { toLine } from './line.js';
+import { translate } from './page.js';
 import { Panel } from './panel.js';
 import { Speaker } from './say.js';
 import { Session } from './session.js';
-import { sentence, when, UNHELD, CANCELLED } from './words.js';
+import { sentence, when } from './words.js';
 
 const clock = new Clock();
 const api = new Api(clock, new Session(), line);
 const say = new Speaker();
 const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 async function main() {
+  translate();
   document.body.append(say.notes, say.announcer);
   try {
     await open(await details(api, id));
   } catch (err) {
     const p = err instanceof Problem ? err : { code: "internal" };
-    const says = p.code === "unknown_event" ? [h("h1", {}, sentence(p))] : [h("h1", {}, "This page could not be loaded"), h("p", {}, sentence(p))];
-    $("fatal").replaceChildren(...says, h("p", {}, h("a", { href: "/" }, "All events"), " · ", h("a", { href: "" }, "Try again")));
+    const says = p.code === "unknown_event" ? [h("h1", {}, sentence(p))] : [h("h1", {}, t.page.broken), h("p", {}, sentence(p))];
+    $("fatal").replaceChildren(...says, h("p", {}, h("a", { href: "/" }, t.page.allEvents), " · ", h("a", { href: "" }, t.page.again)));
     $("fatal").hidden = false;
     if (!(err instanceof Problem)) throw err;
   }
@@ -77,11 +80,11 @@ function told(cart) {
   cart.addEventListener("problem", (e) => say.note(sentence(e.detail), "bad"));
   cart.addEventListener("told", (e) => {
     const says = {
-      held: cart.unheld ? [UNHELD, "plain"] : ["Your seats are held. Pay before the clock runs out.", "good"],
-      extended: ["You have more time.", "good"],
-      sold: ["Paid. The seats are yours.", "good"],
-      asked: ["Your bank wants you to approve this payment.", "plain"],
-      declined: [`The card was declined. ${cart.unheld ? "Try" : "Your seats are still held: try"} another card.`, "bad"]
+      held: cart.unheld ? [t.event.unheld, "plain"] : [t.event.held, "good"],
+      extended: [t.event.extended, "good"],
+      sold: [t.event.sold, "good"],
+      asked: [t.event.asked, "plain"],
+      declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, "bad"]
     };
     say.note(...says[e.detail.what]);
   });
@@ -91,7 +94,7 @@ function opening(event, panel) {
   const banner = $("banner");
   banner.hidden = false;
   if (event.state === "cancelled") {
-    banner.textContent = CANCELLED;
+    banner.textContent = t.event.cancelled;
     $("legend").hidden = $("stage").hidden = true;
     return;
   }
@@ -103,16 +106,16 @@ function opening(event, panel) {
       return;
     }
     banner.hidden = true;
-    say.note("The sale is open.", "good");
+    say.note(t.event.open, "good");
     panel.draw();
   };
   if (Date.parse(event.opensAt) <= clock.now()) {
-    banner.textContent = "This event is not on sale.";
+    banner.textContent = t.event.notOnSale;
     ask(15e3);
     return;
   }
   new Countdown(clock, (left) => {
-    banner.textContent = left > 36e5 ? `On sale ${when(event.opensAt, event.zone)}` : `The sale opens in ${mmss(left)}`;
+    banner.textContent = left > 36e5 ? t.event.opensAt(when(event.opensAt, event.zone)) : t.event.opensIn(mmss(left));
     if (left === 0) ask(2e3);
   }).until(Date.parse(event.opensAt));
 }

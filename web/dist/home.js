@@ -1,14 +1,16 @@
 import { Api, Problem } from './api.js';
 import { Clock } from './clock.js';
 import { h, $ } from './dom.js';
+import { t } from './lang.js';
+import { translate } from './page.js';
 import { Session } from './session.js';
 import { when, sentence } from './words.js';
 
 const api = new Api(new Clock(), new Session());
 function state(event) {
-  if (event.state === "cancelled") return "Cancelled";
-  if (event.open) return "On sale";
-  return Date.parse(event.opensAt) > Date.now() ? `On sale ${when(event.opensAt, event.zone)}` : "Not on sale";
+  if (event.state === "cancelled") return t.home.cancelled;
+  if (event.open) return t.home.onSale;
+  return Date.parse(event.opensAt) > Date.now() ? t.home.onSaleFrom(when(event.opensAt, event.zone)) : t.home.notOnSale;
 }
 function card(event, first) {
   return h(
@@ -18,14 +20,15 @@ function card(event, first) {
       "a",
       { href: `/events/${encodeURIComponent(event.id)}` },
       h("span", { class: `badge${event.open ? " open" : ""}` }, state(event)),
-      h("h2", {}, event.name),
-      h("p", {}, event.venue),
+      h("h2", { dir: "auto" }, event.name),
+      h("p", { dir: "auto" }, event.venue),
       h("p", { class: "soft" }, when(event.startsAt, event.zone)),
-      event.open ? h("span", { class: "go" }, "Choose seats") : null
+      event.open ? h("span", { class: "go" }, t.home.choose) : null
     )
   );
 }
 async function main() {
+  translate();
   const list = $("events");
   try {
     const { events } = await api.get("/v1/events/search");

@@ -1,23 +1,15 @@
 import { Chart, ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
 import { Feed } from './feed.js';
+import { t } from './lang.js';
 import { Filter } from './filter.js';
 import { describe, areaWords, SeatList } from './list.js';
+import { inManner } from './locale.js';
 import { SeatMap } from './map.js';
 import { Prices } from './prices.js';
 import { State } from './state.js';
-import { price, number, money, remaining, count } from './words.js';
+import { price, money, remaining } from './words.js';
 
-const MODES = {
-  connecting: "Connecting…",
-  live: "Live",
-  polling: "Updated now and then",
-  waiting: "Reconnecting…",
-  late: "Updates may be late",
-  unheld: "Only sold seats are shown: yours are confirmed at checkout",
-  guarded: "Sign in to see which seats are free",
-  outside: "Which seats are free is shown to who is let in"
-};
 async function details(api, id) {
   const event = await api.get(`/v1/events/${encodeURIComponent(id)}`);
   return { ...event, holds: event.holds ?? true };
@@ -73,7 +65,7 @@ class House {
         sells: (section) => this.#sells(section),
         holds: (area) => {
           const left = this.state.areas.get(area.id) ?? 0;
-          return { wanted: this.#filter.admits(area.category), left: left ? `${number(left)} left` : "full", from: left ? price(cart.alones.get(area.category) ?? 0, event) : "" };
+          return { wanted: this.#filter.admits(area.category), left: left ? t.left.left(left) : t.left.full, from: left ? price(cart.alones.get(area.category) ?? 0, event) : "" };
         }
       }
     });
@@ -104,7 +96,7 @@ class House {
         mode: (mode) => this.#mode(mode),
         heard: () => {
           this.asOf = this.#clock.now();
-          this.#parts.asOf.textContent = `as of ${new Date(this.asOf).toLocaleTimeString()}`;
+          this.#parts.asOf.textContent = t.live.asOf(new Date(this.asOf).toLocaleTimeString(inManner()));
         }
       }
     });
@@ -172,13 +164,13 @@ class House {
     this.#holds.heard(mode);
     const shown = mode === "late" && !this.event.holds ? "unheld" : mode;
     this.#parts.live.dataset.mode = shown;
-    this.#parts.mode.textContent = MODES[shown];
+    this.#parts.mode.textContent = t.live[shown];
     this.#watcher.mode(shown);
   }
   /** sells says what a section has of what is wanted. */
   #sells(section) {
     const o = this.#filter.offer(this.state, section, this.#cart.alones);
-    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(o.free, o.held, "free") : "", from: o.from === null ? "" : `from ${price(o.from, this.event)}` };
+    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(o.free, o.held, t.left.free) : "", from: o.from === null ? "" : t.map.from(price(o.from, this.event)) };
   }
   /** filtered shows what is wanted now, and has the house choose among it. */
   #filtered() {
@@ -187,7 +179,7 @@ class House {
     this.#prices.update(this.state);
     this.#cart.setWish(this.#filter.wish);
     const free = this.state.chart.sections.reduce((sum, s) => sum + this.#filter.offer(this.state, s, this.#cart.alones).free, 0);
-    this.#say.announce(this.#filter.on ? `${count(free, "free seat")} shown, the others dimmed` : "All seats shown");
+    this.#say.announce(this.#filter.on ? t.map.shown(free) : t.map.allShown);
   }
   #choose(i) {
     if (this.#readonly) return;
@@ -195,12 +187,12 @@ class House {
     const answer = cart.toggle(i);
     const place = this.state.chart.place(i);
     const says = {
-      added: () => this.#say.announce(`${place} chosen`),
-      removed: () => this.#say.announce(`${place} taken out`),
-      full: () => this.#say.note("That is as many as one order may hold. Take one out to choose another.", "bad"),
-      "not free": () => this.#say.note(`${place} is not free.`),
+      added: () => this.#say.announce(t.map.added(place)),
+      removed: () => this.#say.announce(t.map.removed(place)),
+      full: () => this.#say.note(t.map.full, "bad"),
+      "not free": () => this.#say.note(t.map.notFree(place)),
       busy: () => {
-        if (cart.stage !== "picking") this.#say.note(`You have ${cart.unheld ? "an order" : "seats on hold"} already: pay or give back to choose others.`);
+        if (cart.stage !== "picking") this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld);
       }
     };
     says[answer]();
@@ -254,15 +246,15 @@ class Holds {
   }
 }
 function furnish({ stage, legend, live }, does) {
-  const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": "Seat map. Arrow keys move it, plus and minus zoom. The list shows the same seats as buttons." });
+  const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": t.map.canvas });
   const here = h("p", { id: "here", class: "here", hidden: true });
   const tip = h("div", { id: "tip", class: "tip", hidden: true });
-  const key = (kind, text = kind) => h("li", {}, h("i", { class: kind }), text);
-  const marks = [[ACCESSIBLE, key("wheelchair")], [COMPANION, key("companion")], [RESTRICTED, key("restricted", "restricted view")]];
+  const key = (kind, text) => h("li", {}, h("i", { class: kind }), text);
+  const marks = [[ACCESSIBLE, key("wheelchair", t.map.wheelchair)], [COMPANION, key("companion", t.map.companion)], [RESTRICTED, key("restricted", t.map.restricted)]];
   const list = h("div", { id: "list", class: "list", hidden: true });
   const views = {
     map: {
-      button: h("button", { id: "show-map", "aria-pressed": "true", onclick: () => does.view("map") }, "Map"),
+      button: h("button", { id: "show-map", "aria-pressed": "true", onclick: () => does.view("map") }, t.map.map),
       box: h(
         "div",
         { id: "map-view", class: "view" },
@@ -271,29 +263,29 @@ function furnish({ stage, legend, live }, does) {
         tip,
         h(
           "div",
-          { class: "zoom", role: "group", "aria-label": "Zoom" },
-          h("button", { id: "zoom-in", "aria-label": "Zoom in", onclick: () => does.zoom(1.7) }, "+"),
-          h("button", { id: "zoom-out", "aria-label": "Zoom out", onclick: () => does.zoom(1 / 1.7) }, "−"),
-          h("button", { id: "zoom-fit", "aria-label": "Show everything", onclick: () => does.fit() }, "⤢")
+          { class: "zoom", role: "group", "aria-label": t.map.zoom },
+          h("button", { id: "zoom-in", "aria-label": t.map.zoomIn, onclick: () => does.zoom(1.7) }, "+"),
+          h("button", { id: "zoom-out", "aria-label": t.map.zoomOut, onclick: () => does.zoom(1 / 1.7) }, "−"),
+          h("button", { id: "zoom-fit", "aria-label": t.map.fit, onclick: () => does.fit() }, "⤢")
         ),
         h(
           "ul",
-          { class: "key", "aria-label": "What the shapes mean" },
-          key("free"),
-          key("held", "on hold"),
-          key("sold"),
-          key("mine", "yours"),
+          { class: "key", "aria-label": t.map.shapes },
+          key("free", t.map.free),
+          key("held", t.map.held),
+          key("sold", t.map.sold),
+          key("mine", t.map.yours),
           ...marks.map(([, el]) => el)
         )
       )
     },
     list: {
-      button: h("button", { id: "show-list", "aria-pressed": "false", onclick: () => does.view("list") }, "List"),
+      button: h("button", { id: "show-list", "aria-pressed": "false", onclick: () => does.view("list") }, t.map.list),
       box: h("div", { id: "list-view", class: "view", hidden: true }, list)
     }
   };
-  stage.append(h("div", { class: "tools", role: "group", "aria-label": "How seats are shown" }, views.map.button, views.list.button), views.map.box, views.list.box);
-  const mode = h("span", { id: "live-text" }, MODES.connecting);
+  stage.append(h("div", { class: "tools", role: "group", "aria-label": t.map.how }, views.map.button, views.list.button), views.map.box, views.list.box);
+  const mode = h("span", { id: "live-text" }, t.live.connecting);
   const asOf = h("span", { id: "asof" });
   live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);
   return { canvas, here, tip, marks, list, views, legend, live, mode, asOf };

@@ -1,3 +1,5 @@
+import { t } from './lang.js';
+
 const PLACE = "seatcast.place.";
 const PASS = "seatcast.pass.";
 const RECEIPT = "seatcast.receipt.";
@@ -105,8 +107,8 @@ function range(ahead, eta) {
 }
 function slower(why) {
   if (!why) return "";
-  if (why === "seats") return "Those inside are choosing among the last seats, so fewer are let in for the moment. Your place is kept.";
-  return "The line moves more slowly at the moment, so that everybody inside can book without trouble. Your place is kept.";
+  if (why === "seats") return t.queue.slowedSeats;
+  return t.queue.slowed;
 }
 
 export { Keep, backToLine, passFor, range, roomOf, slower, toLine };

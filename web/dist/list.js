@@ -1,9 +1,11 @@
 import { ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
+import { t } from './lang.js';
 import { AVAILABLE } from './state.js';
 import { Stepper } from './stepper.js';
-import { remaining, number, price, money, statusWords, count } from './words.js';
+import { remaining, price, money } from './words.js';
 
+const KINDS = ["free", "held", "sold", "closed"];
 class SeatList {
   #root;
   #cart;
@@ -34,7 +36,7 @@ class SeatList {
       ...state.chart.sections.filter((s) => this.#offer(state, s).seats > 0).map((s) => this.#section(state, s)),
       ...this.#event.areas.filter((a) => this.#filter.admits(a.category)).map((a) => this.#area(state, a))
     ];
-    this.#root.replaceChildren(...entries.length ? entries : [h("p", { class: "soft" }, "There are no such seats in this house.")]);
+    this.#root.replaceChildren(...entries.length ? entries : [h("p", { class: "soft" }, t.map.noSuch)]);
     this.update();
   }
   /** filtered lists what its filter lets through now. What was open and still has something stays open. */
@@ -65,13 +67,13 @@ class SeatList {
     const label = h("span", { class: "count" }, "");
     this.#updates.set(`${s.index}`, () => {
       const { free, held, seats, from } = this.#offer(state, s);
-      const left = remaining(free, held, `of ${number(seats)} free`);
-      label.textContent = from === null ? left : `${left} · from ${price(from, this.#event)}`;
+      const left = remaining(free, held, (n) => t.left.freeOf(n, seats));
+      label.textContent = from === null ? left : `${left} · ${t.map.from(price(from, this.#event))}`;
     });
     const el = h(
       "details",
       { "data-section": s.id, ontoggle: () => this.#toggleSection(state, el, s) },
-      h("summary", {}, h("span", { class: "name" }, s.name), label)
+      h("summary", {}, h("span", { class: "name", dir: "auto" }, s.name), label)
     );
     return el;
   }
@@ -80,7 +82,7 @@ class SeatList {
   }
   #area(state, a) {
     const label = h("span", { class: "count" }, "");
-    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => this.#cart.setPlaces(a.area, to));
+    const stepper = new Stepper(t.stepper.placesIn(a.name), a.area, (to) => this.#cart.setPlaces(a.area, to));
     const update = () => {
       const left = state.areas.get(a.area) ?? 0;
       const n = this.#cart.places.get(a.area) ?? 0;
@@ -90,7 +92,7 @@ class SeatList {
     };
     update();
     this.#updates.set(`area ${a.area}`, update);
-    return h("div", { class: "entry" }, h("span", { class: "name" }, a.name), label, this.#readonly ? null : stepper.element);
+    return h("div", { class: "entry" }, h("span", { class: "name", dir: "auto" }, a.name), label, this.#readonly ? null : stepper.element);
   }
   #toggleSection(state, el, s) {
     if (!el.open || this.#open.has(s)) return;
@@ -103,7 +105,7 @@ class SeatList {
     const label = h("span", { class: "count" }, "");
     const counted = () => {
       const free = r.seats.filter((i) => state.status[i] === AVAILABLE).length;
-      label.textContent = free ? `${free} free` : "none free";
+      label.textContent = free ? t.left.free(free) : t.left.none;
     };
     counted();
     this.#updates.set(key, counted);
@@ -121,7 +123,7 @@ class SeatList {
           update();
         });
       }
-    }, h("summary", {}, h("span", { class: "name" }, `Row ${r.label}`), label));
+    }, h("summary", {}, h("span", { class: "name" }, t.seat.row(r.label)), label));
     return el;
   }
   #seats(state, s, r) {
@@ -131,18 +133,18 @@ class SeatList {
       for (const [i, button] of buttons) this.#seat(state, button, i, mine.has(i));
     };
     update();
-    return [h("div", { class: "seats", role: "group", "aria-label": `${s.name}, row ${r.label}` }, ...buttons.values()), update];
+    return [h("div", { class: "seats", role: "group", "aria-label": t.seat.inRow(s.name, r.label) }, ...buttons.values()), update];
   }
   /** seat says in words what the map says in shapes. */
   #seat(state, button, i, mine) {
     const picked = this.#cart.picked.has(i);
     const status = state.status[i];
     const c = state.chart;
-    const kind = mine ? "mine" : picked ? "picked" : statusWords[status];
+    const kind = mine ? "mine" : picked ? "picked" : KINDS[status];
     if (button.dataset.kind === kind) return;
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
-    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? "yours" : picked ? "chosen" : statusWords[status]];
+    const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : t.seat.status[status]];
     button.setAttribute("aria-label", words.join(", "));
     button.setAttribute("aria-pressed", String(picked || mine));
     button.setAttribute("aria-disabled", String(this.#readonly || !picked && status !== AVAILABLE));
@@ -151,16 +153,16 @@ class SeatList {
   }
 }
 function remarks(chart, i) {
-  const flags = [[ACCESSIBLE, "wheelchair space"], [COMPANION, "companion seat"], [RESTRICTED, "restricted view"]];
+  const flags = [[ACCESSIBLE, t.seat.accessible], [COMPANION, t.seat.companion], [RESTRICTED, t.seat.restricted]];
   return flags.filter(([f]) => chart.flags[i] & f).map(([, words]) => words);
 }
 const marks = (flags) => [flags & ACCESSIBLE && "wheelchair", flags & COMPANION && "companion", flags & RESTRICTED && "restricted"].filter((m) => m).join(" ");
 function describe(state, i, cart, event) {
   const c = state.chart;
-  const own = cart.mine.includes(i) ? "yours" : cart.picked.has(i) ? "chosen" : statusWords[state.status[i]];
+  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) ? t.seat.chosen : t.seat.status[state.status[i]];
   return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
 }
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
-const areaWords = (left) => left ? `${count(left, "place")} left` : "full";
+const areaWords = (left) => left ? t.left.places(left) : t.left.full;
 
 export { SeatList, areaWords, describe, remarks };

@@ -1,11 +1,12 @@
 import { Countdown, mmss } from './clock.js';
 import { h, swatch } from './dom.js';
+import { t } from './lang.js';
 import { Means } from './pay.js';
 import { remarks } from './list.js';
 import { Stepper } from './stepper.js';
-import { money, UNHELD, number, ticketWords } from './words.js';
+import { money, ticketWords } from './words.js';
 
-const WARN = [[12e4, "Two minutes left to pay."], [6e4, "One minute left to pay."], [2e4, "Twenty seconds left to pay."]];
+const WARN = [120, 60, 20];
 class Panel {
   #root;
   #cart;
@@ -81,7 +82,7 @@ class Panel {
     this.#button.disabled = stage !== "held" || busy || !this.#means.ready;
     this.#pay.hidden = stage !== "held";
     if (at < 0) return this.#means.hide();
-    this.#button.textContent = `Pay ${this.#money(costs.total)}`;
+    this.#button.textContent = t.panel.pay(this.#money(costs.total));
     if (stage === "held") this.#means.show(costs.total);
     else this.#means.used();
   }
@@ -107,10 +108,10 @@ class Panel {
       el.classList.toggle("hurry", left < 6e4);
     }
     if (quiet) return;
-    const due = WARN.findLast(([ms]) => left <= ms && left > ms - 2e3);
-    if (due && !this.#said.has(due[0])) {
-      this.#said.add(due[0]);
-      this.#say.announce(due[1]);
+    const due = WARN.findLast((s) => left <= s * 1e3 && left > s * 1e3 - 2e3);
+    if (due && !this.#said.has(due)) {
+      this.#said.add(due);
+      this.#say.announce(t.panel.warn[due]);
     }
     if (left === 0) this.#cart.expire();
   }
@@ -122,54 +123,55 @@ class Panel {
   }
   #total() {
     const { total, fees } = this.#cart.costs;
-    return h("div", { class: "total" }, h("span", {}, "Total", fees.length ? h("small", {}, " with all fees") : null), h("strong", {}, this.#money(total)));
+    return h("div", { class: "total" }, h("span", {}, t.panel.total, fees.length ? h("small", {}, ` ${t.panel.withFees}`) : null), h("strong", {}, this.#money(total)));
   }
   /** fees are what of the total is none of the prices above. */
   #fees() {
     const { fees } = this.#cart.costs;
-    return fees.length === 0 ? [] : [h("ul", { class: "lines fees" }, ...fees.map((f) => h("li", {}, h("span", { class: "place" }, f.name), h("span", { class: "price" }, this.#money(f.amount)))))];
+    return fees.length === 0 ? [] : [h("ul", { class: "lines fees" }, ...fees.map((f) => h("li", {}, h("span", { class: "place", dir: "auto" }, f.name), h("span", { class: "price" }, this.#money(f.amount)))))];
   }
   #picking(state) {
     const cart = this.#cart;
-    const parts = [head("Your seats")];
-    if (this.#event.state === "cancelled") return [...parts, h("p", { class: "soft" }, "There is no order of yours in this tab.")];
+    const parts = [head(t.panel.yourSeats)];
+    if (this.#event.state === "cancelled") return [...parts, h("p", { class: "soft" }, t.panel.noOrder)];
     if (cart.size) parts.push(this.#total());
-    if (!cart.picked.size) parts.push(h("p", { class: "soft" }, `Choose seats on the map or in the list. They are yours once you ${this.#event.holds ? "hold" : "have paid for"} them.`));
+    if (!cart.picked.size) parts.push(h("p", { class: "soft" }, this.#event.holds ? t.panel.chooseToHold : t.panel.chooseToBook));
     if (!cart.picked.size && cart.mostParty > 0 && state.chart.size > 0) parts.push(this.#best());
     parts.push(h("ul", { class: "lines" }, ...[...cart.picked].map((i) => this.#seat(state.chart, i))));
     if (this.#event.areas.length) parts.push(h("div", { class: "areas" }, ...this.#event.areas.map((a) => this.#area(state, a))));
     if (!cart.size) return parts;
     const n = cart.wanted.length + cart.size - cart.picked.size;
     const all = n === cart.size;
-    const verb = this.#event.holds ? { does: "Hold", busy: "Holding" } : { does: "Book", busy: "Booking" };
-    if (!this.#event.holds) parts.push(h("p", { class: "hint" }, UNHELD));
+    const { hold, holdOf, holding, book, bookOf, booking } = t.panel;
+    const says = this.#event.holds ? { all: hold, some: holdOf, busy: holding } : { all: book, some: bookOf, busy: booking };
+    if (!this.#event.holds) parts.push(h("p", { class: "hint" }, t.event.unheld));
     parts.push(...this.#fees(), h(
       "div",
       { class: "actions" },
       h(
         "button",
         { "data-key": "hold", class: "primary", disabled: cart.busy || n === 0 || !this.#event.open, onclick: () => cart.hold() },
-        cart.busy ? `${verb.busy}…` : all ? `${verb.does} ${n}` : `${verb.does} ${n} of ${cart.size}`
+        cart.busy ? says.busy : all ? says.all(n) : says.some(n, cart.size)
       ),
-      this.#action("Clear", "clear", () => cart.clear(), "plain")
+      this.#action(t.panel.clear, "clear", () => cart.clear(), "plain")
     ));
-    if (!this.#event.open) parts.push(h("p", { class: "soft" }, "The sale is not open yet. You can already choose."));
+    if (!this.#event.open) parts.push(h("p", { class: "soft" }, t.panel.notOpen));
     return parts;
   }
   /** best lets the house choose. */
   #best() {
     const cart = this.#cart;
     const n = Math.min(cart.party, cart.mostParty);
-    const stepper = new Stepper("Seats for us to choose", "best", (to) => cart.setParty(to));
+    const stepper = new Stepper(t.panel.party, "best", (to) => cart.setParty(to));
     return h(
       "div",
       { class: "best" },
-      h("span", { class: "place" }, "Or let us choose", h("small", {}, among(cart.wish))),
+      h("span", { class: "place" }, t.panel.best, h("small", {}, among(cart.wish))),
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 1, cart.mostParty).element,
       h(
         "button",
         { "data-key": "best", class: "choose", disabled: cart.busy || !this.#event.open, onclick: () => cart.best() },
-        cart.busy ? "Choosing…" : `${this.#event.holds ? "Hold" : "Book"} the best ${n === 1 ? "seat" : n}`
+        cart.busy ? t.panel.choosing : this.#event.holds ? t.panel.holdBest(n) : t.panel.bookBest(n)
       )
     );
   }
@@ -178,8 +180,8 @@ class Panel {
     const { together, warnings = [] } = this.#cart.order;
     const single = warnings.filter((w) => w.code === "orphan_left").flatMap((w) => w.seats).map((id) => chart.byTicketId.get(id)).filter((i) => i !== void 0).map((i) => chart.place(i));
     return [
-      together === false && "So many seats were not left side by side. These are as near to each other as can be.",
-      single.length > 0 && `You leave a single seat that hardly anybody will buy: ${single.join("; ")}. If it is all the same to you, give these back and move by one.`
+      together === false && t.panel.apart,
+      single.length > 0 && t.panel.single(single.join("; "))
     ].filter((text) => text !== false).map((text) => h("p", { class: "hint" }, text));
   }
   #seat(chart, i) {
@@ -191,24 +193,24 @@ class Panel {
       swatch(color),
       h(
         "button",
-        { class: "plain place", "data-key": `seat${i}`, onclick: () => this.#reveal(i), title: "Show on the map" },
+        { class: "plain place", "data-key": `seat${i}`, onclick: () => this.#reveal(i), dir: "auto", title: t.panel.reveal },
         chart.place(i),
-        free ? null : h("em", {}, " taken"),
+        free ? null : h("em", {}, ` ${t.panel.taken}`),
         remarked(chart, i)
       ),
       h("span", { class: "price" }, this.#money(this.#cart.price(i))),
-      h("button", { class: "plain", "data-key": `drop${i}`, "aria-label": `Remove ${chart.place(i)}`, onclick: () => this.#cart.toggle(i) }, "×")
+      h("button", { class: "plain", "data-key": `drop${i}`, "aria-label": t.panel.remove(chart.place(i)), onclick: () => this.#cart.toggle(i) }, "×")
     );
   }
   #area(state, a) {
     const cart = this.#cart;
     const n = cart.places.get(a.area) ?? 0;
     const left = state.areas.get(a.area) ?? 0;
-    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => cart.setPlaces(a.area, to));
+    const stepper = new Stepper(t.stepper.placesIn(a.name), a.area, (to) => cart.setPlaces(a.area, to));
     return h(
       "div",
       { class: "area", id: `area-${a.area}` },
-      h("span", { class: "place" }, a.name, h("small", {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? `${number(left)} left` : "full"}`)),
+      h("span", { class: "place" }, h("span", { dir: "auto" }, a.name), h("small", {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? t.left.left(left) : t.left.full}`)),
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element
     );
   }
@@ -218,8 +220,8 @@ class Panel {
     return h(
       "ul",
       { class: "lines" },
-      ...(b.seats ?? []).map((s) => h("li", {}, h("span", { class: "place" }, `${s.section}, row ${s.row}, seat ${s.label}`, remarked(chart, chart.byTicketId.get(s.ticketId))), h("span", { class: "price" }, this.#money(s.price)))),
-      ...(b.areas ?? []).map((a) => h("li", {}, h("span", { class: "place" }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h("span", { class: "price" }, this.#money(a.price * a.quantity))))
+      ...(b.seats ?? []).map((s) => h("li", {}, h("span", { class: "place", dir: "auto" }, t.seat.place(s.section, s.row, s.label), remarked(chart, chart.byTicketId.get(s.ticketId))), h("span", { class: "price" }, this.#money(s.price)))),
+      ...(b.areas ?? []).map((a) => h("li", {}, h("span", { class: "place", dir: "auto" }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h("span", { class: "price" }, this.#money(a.price * a.quantity))))
     );
   }
   #held(chart) {
@@ -227,8 +229,8 @@ class Panel {
     const { cap, expiresAt = "" } = cart.order;
     const more = !cap || Date.parse(cap) - Date.parse(expiresAt) > 1e3;
     return [
-      h("div", { class: "hold" }, head(cart.unheld ? "Booked, not held" : "Held for you"), h("span", { class: "clock", role: "timer" }, "")),
-      ...cart.unheld ? [h("p", { class: "hint" }, `${UNHELD} The clock says how long this order and its price stand.`)] : [],
+      h("div", { class: "hold" }, head(cart.unheld ? t.panel.bookedNotHeld : t.panel.heldForYou), h("span", { class: "clock", role: "timer" }, "")),
+      ...cart.unheld ? [h("p", { class: "hint" }, `${t.event.unheld} ${t.panel.orderStands}`)] : [],
       this.#total(),
       this.#lines(chart),
       ...this.#fees(),
@@ -237,24 +239,24 @@ class Panel {
       h(
         "div",
         { class: "actions" },
-        this.#action("More time", "extend", () => cart.extend(), more ? "" : "hidden"),
-        this.#action("Give back", "back", () => cart.giveBack(), "plain")
+        this.#action(t.panel.moreTime, "extend", () => cart.extend(), more ? "" : "hidden"),
+        this.#action(t.panel.giveBack, "back", () => cart.giveBack(), "plain")
       )
     ];
   }
   #paying(chart) {
     const { action, stepping, unheld } = this.#cart;
     return [
-      h("div", { class: "hold" }, head("Paying…"), h("span", { class: "clock", role: "timer" }, "")),
+      h("div", { class: "hold" }, head(t.panel.paying), h("span", { class: "clock", role: "timer" }, "")),
       this.#total(),
       this.#lines(chart),
       ...this.#fees(),
       this.#pay,
       ...action && !stepping ? [
-        h("p", { class: "hint" }, "Your bank wants you to approve this payment."),
-        h("div", { class: "actions" }, h("button", { "data-key": "approve", class: "primary", onclick: () => this.#step(true) }, "Approve the payment"))
+        h("p", { class: "hint" }, t.event.asked),
+        h("div", { class: "actions" }, h("button", { "data-key": "approve", class: "primary", onclick: () => this.#step(true) }, t.panel.approve))
       ] : [],
-      h("p", { class: "soft working" }, `We are waiting for your bank. ${unheld ? "Should somebody else have been first, you are not charged" : "Your seats stay yours while it answers"}; you may leave this page open or come back to it.`)
+      h("p", { class: "soft working" }, unheld ? t.panel.bankUnheld : t.panel.bank)
     ];
   }
   /**
@@ -273,7 +275,7 @@ class Panel {
   #code(text) {
     const drawn = this.#codes.get(text);
     if (drawn) return drawn;
-    const canvas = h("canvas", { class: "qr", role: "img", "aria-label": "QR code to show at the door" });
+    const canvas = h("canvas", { class: "qr", role: "img", "aria-label": t.ticket.code });
     this.#codes.set(text, canvas);
     import('./lean-qr.js').then(
       ({ generate }) => generate(text).toCanvas(canvas, { on: [0, 0, 0, 255], off: [255, 255, 255, 255] }),
@@ -283,26 +285,27 @@ class Panel {
   }
   #sold() {
     const { order: b } = this.#cart;
-    const ticket = (t) => h(
+    const ticket = (one) => h(
       "article",
-      { class: `ticket ${t.status}` },
-      h("div", {}, h("strong", {}, this.#event.name), h("small", {}, this.#event.venue)),
-      t.area ? h("dl", {}, ...pair("Area", this.#event.areas.find((a) => a.area === t.area)?.name ?? t.area)) : h("dl", {}, ...pair("Section", t.section), ...pair("Row", t.row), ...pair("Seat", t.label)),
-      t.qr ? this.#code(t.qr) : null,
-      h("footer", {}, h("code", {}, t.id), h("span", { class: "state" }, ticketWords[t.status] ?? t.status))
+      { class: `ticket ${one.status}` },
+      h("div", {}, h("strong", { dir: "auto" }, this.#event.name), h("small", { dir: "auto" }, this.#event.venue)),
+      one.area ? h("dl", {}, ...pair(t.ticket.area, this.#event.areas.find((a) => a.area === one.area)?.name ?? one.area)) : h("dl", {}, ...pair(t.ticket.section, one.section), ...pair(t.ticket.row, one.row), ...pair(t.ticket.seat, one.label)),
+      one.qr ? this.#code(one.qr) : null,
+      h("footer", {}, h("code", {}, one.id), h("span", { class: "state" }, ticketWords(one.status)))
     );
     const refunded = b.state === "refunded";
     return [
-      head(refunded ? "Refunded" : "These are yours"),
-      h("p", { class: "soft" }, refunded ? "Your money goes back to where it came from, and these tickets let nobody in." : `${this.#money(b.total.amount)} paid. Enjoy the show.`),
+      head(refunded ? t.panel.refunded : t.panel.sold),
+      h("p", { class: "soft" }, refunded ? t.panel.refundedHow : t.panel.paid(this.#money(b.total.amount))),
       h("div", { class: "tickets" }, ...(b.tickets ?? []).map(ticket)),
-      h("div", { class: "actions" }, this.#action("Choose more seats", "again", () => this.#cart.again()))
+      h("div", { class: "actions" }, this.#action(t.panel.more, "again", () => this.#cart.again()))
     ];
   }
 }
 function among({ categories, accessible }) {
-  const of = categories ? `The best of ${categories.join(", ")}` : "The best there are";
-  return accessible ? `${of}: a wheelchair space, and company beside it` : `${of}, side by side if we can`;
+  const of = categories?.join(", ");
+  if (accessible) return of ? t.panel.specialOf(of) : t.panel.specialOfAll;
+  return of ? t.panel.bestOf(of) : t.panel.bestOfAll;
 }
 function remarked(chart, i) {
   const words = i === void 0 ? "" : remarks(chart, i).join(", ");
@@ -314,6 +317,6 @@ function away(url) {
   return to.href;
 }
 const head = (text) => h("h2", { "data-key": "head", tabindex: -1 }, text);
-const pair = (name, value = "") => [h("dt", {}, name), h("dd", {}, value)];
+const pair = (name, value = "") => [h("dt", {}, name), h("dd", { dir: "auto" }, value)];
 
 export { Panel };

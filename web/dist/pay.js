@@ -1,21 +1,8 @@
 import { Problem } from './api.js';
 import { h } from './dom.js';
+import { t, languageOf } from './lang.js';
+import { inManner } from './locale.js';
 
-const CARDS = [
-  ["4242424242424242", "approved at once"],
-  ["4000000000000002", "declined"],
-  ["4000000000003063", "the bank wants you to approve it"],
-  ["4000000000003220", "the bank takes a few seconds"],
-  ["4000000000000259", "every notice comes twice"],
-  ["4000000000000341", "the notice comes before the answer"],
-  ["4000000000000424", "notices come in reverse"],
-  ["4000000000000127", "no notice ever comes"],
-  ["4000000000000069", "approved long after the hold"],
-  ["4000000000005001", "the provider is down for ten seconds"],
-  ["4000000000000119", "approved, then the money is refused"],
-  ["4000000000006736", "approved, then the approval lapses"],
-  ["4000000000006322", "the money comes at the third try"]
-];
 const STRIPE_DECIMALS = { ISK: 2, UGX: 2, MGA: 0 };
 class Means {
   element = h("div", { class: "means" });
@@ -44,7 +31,7 @@ class Means {
     if (this.#elements && amount !== this.#amount) this.#elements.update({ amount: this.#stripeAmount(amount) });
     this.#amount = amount;
     if (this.element.childElementCount) return;
-    this.element.replaceChildren(h("p", { class: "soft" }, "One moment…"));
+    this.element.replaceChildren(h("p", { class: "soft" }, t.pay.moment));
     const turn = ++this.#turn;
     try {
       const config = await this.#ask();
@@ -52,7 +39,7 @@ class Means {
       if (turn !== this.#turn) return;
       if (stripe) this.#mount(stripe, config);
       else if (config.provider === "sandbox") this.#cards();
-      else this.element.replaceChildren(h("p", { class: "hint" }, "This page takes no payments. Your order can be paid wherever else the house sells."));
+      else this.element.replaceChildren(h("p", { class: "hint" }, t.pay.none));
     } catch {
       if (turn === this.#turn) this.#broken();
     }
@@ -108,8 +95,8 @@ class Means {
     this.element.replaceChildren(h(
       "label",
       {},
-      "Test card",
-      h("select", { "data-key": "card" }, ...CARDS.map(([number, what]) => h("option", { value: number }, `•••• ${number.slice(-4)} · ${what}`)))
+      t.pay.card,
+      h("select", { "data-key": "card" }, ...Object.entries(t.pay.cards).map(([number, what]) => h("option", { value: number }, `•••• ${number.slice(-4)} · ${what}`)))
     ));
     this.#be(true);
   }
@@ -151,16 +138,16 @@ class Means {
       script.remove();
       throw err;
     });
-    return Stripe(publishableKey);
+    return Stripe(publishableKey, { locale: languageOf(inManner()) ?? "auto" });
   }
   #broken() {
     this.hide();
     this.element.replaceChildren(
-      h("p", { class: "hint", role: "alert" }, "We cannot reach who takes the payments. Your order is safe; try again in a moment."),
+      h("p", { class: "hint", role: "alert" }, t.pay.unreachable),
       h("button", { type: "button", "data-key": "means", onclick: () => {
         this.hide();
         this.#changed();
-      } }, "Try again")
+      } }, t.page.again)
     );
   }
   #be(ready) {

@@ -1,5 +1,6 @@
 import { ACCESSIBLE } from './chart.js';
 import { h, swatch } from './dom.js';
+import { t } from './lang.js';
 import { remaining, money } from './words.js';
 
 class Prices {
@@ -8,7 +9,7 @@ class Prices {
   #flipped;
   // is called when the filter is another
   #entries = [];
-  #all = h("li", { class: "all", hidden: true }, h("button", { id: "filter-all", class: "plain", onclick: () => this.#flip(() => this.#filter.clear()) }, "Show all seats"));
+  #all = h("li", { class: "all", hidden: true }, h("button", { id: "filter-all", class: "plain", onclick: () => this.#flip(() => this.#filter.clear()) }, t.map.showAll));
   constructor(root, filter, flipped) {
     this.#root = root;
     this.#filter = filter;
@@ -20,24 +21,24 @@ class Prices {
     this.#entries = chart.categories.map(({ name, color }, n) => {
       const amount = prices.get(name);
       return this.#entry({
-        parts: [swatch(color), h("span", {}, name), h("strong", {}, amount === void 0 ? "–" : money(amount, event))],
+        parts: [swatch(color), h("span", { dir: "auto" }, name), h("strong", {}, amount === void 0 ? "–" : money(amount, event))],
         flip: () => this.#filter.flip(name),
         pressed: () => this.#filter.has(name),
         says: (state) => {
           const places = chart.areas.filter((a) => a.category === name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
-          return remaining(state.freeByCategory[n] + places, state.heldByCategory[n], "left");
+          return remaining(state.freeByCategory[n] + places, state.heldByCategory[n], t.left.left);
         }
       });
     });
     if (chart.flags.some((f) => f & ACCESSIBLE)) {
       this.#entries.push(this.#entry({
         id: "filter-accessible",
-        parts: [h("i", { class: "wheelchair" }), h("span", {}, "Wheelchair and companion"), h("strong", {})],
+        parts: [h("i", { class: "wheelchair" }), h("span", {}, t.map.special), h("strong", {})],
         flip: () => {
           this.#filter.accessible = !this.#filter.accessible;
         },
         pressed: () => this.#filter.accessible,
-        says: (state) => remaining(state.freeSpecial, state.heldSpecial, "left")
+        says: (state) => remaining(state.freeSpecial, state.heldSpecial, t.left.left)
       }));
     }
     this.#root.replaceChildren(...this.#entries.map((e) => h("li", {}, e.button)), this.#all);

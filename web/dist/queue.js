@@ -4,10 +4,13 @@ import { Clock } from './clock.js';
 import { $, holding, tell } from './dom.js';
 import { shardOf } from './draw.js';
 import { prove } from './gate.js';
+import { t } from './lang.js';
 import { Keep } from './line.js';
+import { number } from './locale.js';
+import { translate } from './page.js';
 import { OUT, called, waits, placed, view, trouble } from './place.js';
 import { Session } from './session.js';
-import { sentence, number, when } from './words.js';
+import { sentence, when } from './words.js';
 
 const event = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 const base = `/v1/queue/${encodeURIComponent(event)}`;
@@ -118,15 +121,14 @@ async function proof() {
   const rather = new Promise((done) => {
     instead.onclick = () => done();
   });
-  const quarters = ["begun", "a quarter done", "half done", "nearly done", "done"];
   try {
     return await prove(api, base, (kind, part) => {
       box.hidden = false;
       holding($("news"), () => {
         instead.hidden = kind === "wait";
       });
-      const now = quarters[Math.min(4, Math.floor(part * 4))];
-      tell("proof-text", kind === "wait" ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`);
+      const quarters = kind === "wait" ? t.queue.proofWait : t.queue.proofWork;
+      tell("proof-text", quarters[Math.min(4, Math.floor(part * 4))]);
       $("proof-bar").value = 100 * part;
     }, rather);
   } finally {
@@ -290,7 +292,7 @@ function show(v) {
     $("code-field").hidden = !v.join || !asks && !code.hasAttribute("aria-invalid");
     for (const id of ["leave", "sound-label", "kept"]) $(id).hidden = !v.waits;
   });
-  tell("code-label", asks === "proof" ? "Your code, if you have one" : "Your code");
+  tell("code-label", asks === "proof" ? t.queue.codeIfAny : t.queue.code);
   document.title = v.title;
   const { ticket } = mine;
   check.offer(frame.draw?.state === "drawn" && ticket !== void 0 ? { ...mine, ticket } : null);
@@ -302,7 +304,7 @@ function show(v) {
 }
 function place({ ahead, from }, { wait, slowed }) {
   tell("ahead", number(ahead));
-  tell("ahead-text", ahead === 1 ? "is before you" : "are before you");
+  tell("ahead-text", t.queue.ahead(ahead));
   $("progress").value = 100 * (1 - Math.min(1, ahead / from));
   tell("wait", wait);
   tell("slowed", slowed);
@@ -349,7 +351,7 @@ const about = once(async () => {
   const e = await api.get(`/v1/events/${encodeURIComponent(event)}`);
   ({ name, zone } = e);
   tell("name", name);
-  tell("where", `${e.venue}, ${when(e.startsAt, zone)}`);
+  tell("where", t.queue.where(e.venue, when(e.startsAt, zone)));
 });
 function back(byHand = false) {
   const step = keep.waits ? join : find;
@@ -363,6 +365,7 @@ function act({ frame: f, mine: m = OUT, problem: p }) {
   cancel(draw);
 }
 async function main() {
+  translate();
   const scene = new URLSearchParams(location.search).get("preview");
   if (scene !== null) {
     (await import('./preview.js')).preview(scene, act);

@@ -1,4 +1,5 @@
 import { h } from './dom.js';
+import { t } from './lang.js';
 
 class Speaker {
   notes = h("div", { id: "notes", class: "notes" });
@@ -17,7 +18,7 @@ class Speaker {
       "div",
       { class: `note ${kind}`, "data-text": text },
       h("span", {}, text),
-      h("button", { class: "plain", "aria-label": "Dismiss", onclick: () => el.remove() }, "×")
+      h("button", { class: "plain", "aria-label": t.page.dismiss, onclick: () => el.remove() }, "×")
     );
     this.notes.append(el);
     while (this.notes.children.length > 3) this.notes.firstChild?.remove();

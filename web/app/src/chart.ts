@@ -1,6 +1,7 @@
 // A chart made flat: one typed array a property, indexed by the seat's i, and
 // a grid to find seats by place. Nothing here knows who has a seat.
 
+import { t } from './lang';
 import type * as wire from './wire';
 
 const PALETTE = ['#4f7cff', '#12a594', '#e8833a', '#a463f2', '#d6409f', '#5b9a3c', '#c2a014', '#3aa0d6'];
@@ -236,7 +237,7 @@ export class Chart {
   /** place names a seat in words: "Block 104, row 12, seat 7". */
   place(i: number): string {
     const s = this.sections[this.section[i]];
-    return `${s.name}, row ${this.row[i]}, seat ${this.label[i]}`;
+    return t.seat.place(s.name, this.row[i], this.label[i]);
   }
 }
 

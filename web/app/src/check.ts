@@ -2,11 +2,12 @@
 // and what is wrong, in plain words.
 
 import { $, h, holding, type Child } from './dom';
-import { announced, announcedThen, external, Faulty, hex, keyFollows, listed, outAt, QUICKNET, receipt, seedIsAnnounced, shardOf, unbase64, type Receipt, type Said } from './draw';
+import { announced, announcedThen, external, Faulty, hex, keyFollows, listed, outAt, QUICKNET, receipt, seedIsAnnounced, shardOf, unbase64, type Fault, type Receipt, type Said } from './draw';
 import type { End, Job, News } from './drawworker';
+import { t } from './lang';
 import { roomOf, type Keep, type KeptReceipt } from './line';
+import { inManner } from './locale';
 import type * as wire from './wire';
-import { count, number } from './words';
 
 const SMALL = 20000; // tickets: so many are worked out without asking
 const LINE = 58; // bytes of one in the list
@@ -20,9 +21,7 @@ async function read(path: string): Promise<string> {
   return res.text();
 }
 
-const WORDS = { right: 'Checked', wrong: 'Wrong', open: 'Not checked' };
-
-type Verdict = keyof typeof WORDS;
+type Verdict = keyof typeof t.draw.verdicts;
 
 /** Holder is who has a ticket, and the place that was shown. */
 interface Holder { ticket: string; number?: number }
@@ -78,7 +77,7 @@ export class Check {
     this.#mine = this.#offered;
     this.#results = [];
     $('check-all').hidden = true;
-    this.#says('Checking…');
+    this.#says(t.draw.checking);
     await this.#place();
     if (this.#draw.tickets <= SMALL) await this.#whole();
     else this.#offerAll();
@@ -86,7 +85,7 @@ export class Check {
 
   async #all(): Promise<void> {
     this.#results = this.#results.filter((r) => !r.whole);
-    this.#says('Working the whole draw out again…');
+    this.#says(t.draw.recomputing);
     await this.#whole();
     holding($('check-says'), () => { $('check-all').hidden = true; });
   }
@@ -102,20 +101,20 @@ export class Check {
     const d = this.#draw = { ...answer, said, announcement: JSON.parse(said) as wire.Announcement };
     const kept = this.#keep.receipt;
     const earlier = kept && this.#earlier(kept.place);
-    if (earlier) this.#found('open', `The receipt that this browser has is of an earlier line of this event, which had a draw of its own: ${kept.place}`);
+    if (earlier) this.#found('open', t.draw.earlier(kept.place));
     if (kept && !earlier) await this.#kept(d, kept);
-    else this.#found('open', 'Whether all this was announced before anybody could join: this browser has no receipt of a ticket for the draw.');
-    this.#judge('The secret number is the one whose fingerprint was announced.', () => seedIsAnnounced(d));
+    else this.#found('open', t.draw.noReceipt);
+    this.#judge(t.draw.seed, () => seedIsAnnounced(d));
     this.#external(d);
-    this.#judge('The key of the draw is made of the two numbers and the list.', () => keyFollows(d));
-    this.#found('open', `Whether the list was closed before the numbers were told. If you, or anybody you know, saved its fingerprint then, it is still this one: ${d.root}`);
+    this.#judge(t.draw.key, () => keyFollows(d));
+    this.#found('open', t.draw.root(d.root));
     const mine = this.#receipt ?? { ticket: this.#mine.ticket };
     const shard = JSON.parse(await read(`${this.#base}/draw/shards/${shardOf(mine.ticket, d.tickets)}?key=${d.key}`)) as wire.Shard;
     if (!this.#receipt && !this.#shownDrawn && !shard.tickets.some(([ticket]) => ticket === mine.ticket)) {
-      this.#found('open', 'Your ticket is not on the list, and this browser has no receipt for it: then you came after the list had closed, and your place is that of your arrival.');
+      this.#found('open', t.draw.unlisted);
       return;
     }
-    this.#judge('Your ticket is on the list whose fingerprint was published.', () => { this.#rank = listed(d, shard, mine); });
+    this.#judge(t.draw.listed, () => { this.#rank = listed(d, shard, mine); });
     if (this.#rank) this.#rankIs(this.#rank);
   }
 
@@ -135,50 +134,43 @@ export class Check {
   async #kept(d: Said, { place, before }: KeptReceipt): Promise<void> {
     $('check-token').textContent = place;
     $('check-receipt').hidden = false;
-    if (before && this.#earlier(before)) this.#found('open', `An earlier line of this event had a draw of its own. The receipt of then: ${before}`);
-    else if (before) this.#found('wrong', `When you joined first, the house had announced something else. The receipt of then: ${before}`);
+    if (before && this.#earlier(before)) this.#found('open', t.draw.earlierThen(before));
+    else if (before) this.#found('wrong', t.draw.otherThen(before));
     await this.#signed(place);
-    this.#judge('What the house says it announced before anybody could join is what your receipt names.', () => {
+    this.#judge(t.draw.announced, () => {
       this.#receipt = receipt(place);
       announcedThen(d, this.#receipt);
     });
   }
 
   #rankIs(rank: number): void {
-    const gives = `The part of the list with your ticket gives you the place ${number(rank)}`;
     const shown = this.#mine.number;
-    if (!shown) {
-      this.#found('right', `${gives}.`);
-    } else if (!this.#shownDrawn) {
-      this.#found('open', `${gives}, and now you have the place ${number(shown)}. It is that of your return, if you have left the line or been inside since. If you have done neither, something is wrong: keep your receipt.`);
-    } else {
-      this.#judge(`${gives}, which is the one you were shown.`, () => {
-        if (rank !== shown) throw new Faulty(`${gives}, and you were shown ${number(shown)}.`);
-      });
-    }
+    if (!shown) this.#found('right', t.draw.gives(rank));
+    else if (!this.#shownDrawn) this.#found('open', t.draw.givesOther(rank, shown));
+    else if (rank === shown) this.#found('right', t.draw.givesShown(rank));
+    else this.#found('wrong', t.draw.givesNotShown(rank, shown));
   }
 
   /** external says of the number of somebody else what a browser can know. */
   #external(d: Said): void {
     const e = d.announcement.external;
     if (e.kind === 'none') {
-      this.#judge('No number of somebody else was announced, and none was used.', () => external(d));
-      this.#found('open', 'Whether the house chose its secret number with the list in view. It could, since no number of somebody else was used: for this draw you trust the house.');
+      this.#judge(t.draw.noExternal, () => external(d));
+      this.#found('open', t.draw.trusted);
     } else if (e.kind === 'committer') {
-      this.#judge(`The number of ${e.name} is the one whose fingerprint was announced with it.`, () => external(d));
-      this.#found('open', `Whether ${e.name} told the house nothing before the list closed.`);
+      this.#judge(t.draw.committed(e.name), () => external(d));
+      this.#found('open', t.draw.committerSilent(e.name));
     } else {
       const known = e.publicKey === QUICKNET.key;
-      const out = new Date(outAt(e)).toLocaleString();
+      const out = new Date(outAt(e)).toLocaleString(inManner());
       let value: Uint8Array | null = null;
-      this.#judge(known && `Round ${number(e.round)} of the beacon that was announced came out after the list had closed, ${out}.`, () => { value = external(d); });
+      this.#judge(known && t.draw.round(e.round, out), () => { value = external(d); });
       if (!value) return;
       const address = QUICKNET.rounds + e.round;
-      const says = ` Round ${e.round}, signature ${d.told}, randomness ${hex(value)}.`;
-      this.#found('open', 'Whether the beacon has signed that round: browsers cannot check its signatures. ',
-        ...known ? ['Compare what follows with ', h('a', { href: address, rel: 'noreferrer', target: '_blank' }, address), ', or run seatcast verify-draw.'] : ['Run seatcast verify-draw.'], says);
+      const says = t.draw.told(String(e.round), d.told ?? '', hex(value));
+      this.#found('open', t.draw.beacon, ' ', ...known ? [t.draw.compare, ' ', h('a', { href: address, rel: 'noreferrer', target: '_blank' }, address), '. '] : [t.draw.verify, ' '], says);
       if (!known) {
-        this.#found('open', `That nobody knew this number while the list was open. This page does not know the beacon, which may be the house's own: that round ${number(e.round)} came out on ${out} is the word of whoever has the key ${e.publicKey}.`);
+        this.#found('open', t.draw.unknownBeacon(e.round, out, e.publicKey));
       }
     }
   }
@@ -186,7 +178,7 @@ export class Check {
   /** signed checks the signature of the receipt, where the browser has the means. */
   async #signed(token: string): Promise<void> {
     if (!globalThis.crypto.subtle) {
-      this.#found('open', 'The signature of your receipt: browsers check none on a page without TLS.');
+      this.#found('open', t.draw.unsigned);
       return;
     }
     const [head = '', body = '', signature = ''] = token.split('.');
@@ -196,14 +188,14 @@ export class Check {
     const way = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
     const good = alg === 'ES256' && typ === 'seatcast-receipt+jwt' && key
       && await crypto.subtle.verify(way, await crypto.subtle.importKey('jwk', key, way, false, ['verify']), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
-    this.#judge('Your receipt is signed by the house.', () => { if (!good) throw new Faulty('Your receipt is not signed with any key the house publishes today.'); });
+    this.#judge(t.draw.signed, () => { if (!good) throw new Faulty('unsigned'); });
   }
 
   #offerAll(): void {
     const all = $('check-all');
-    all.textContent = `Recompute the whole draw: ${count(this.#draw.tickets, 'ticket')}, ${number(Math.ceil(this.#draw.tickets * LINE / 1e6))} MB`;
+    all.textContent = t.draw.all(this.#draw.tickets, Math.ceil(this.#draw.tickets * LINE / 1e6));
     all.hidden = false;
-    this.#found('open', 'All other tickets and ranks: for that, recompute the whole draw.').whole = true;
+    this.#found('open', t.draw.others).whole = true;
   }
 
   /** whole has a worker work everything out again. */
@@ -214,7 +206,7 @@ export class Check {
     bar.hidden = false;
     const worker = new Worker(new URL('./drawworker.ts', import.meta.url), { type: 'module' });
     const end = await new Promise<End>((resolve) => {
-      worker.onerror = () => resolve({ rank: 0, failed: null });
+      worker.onerror = () => resolve({ unread: true });
       worker.onmessage = ({ data }: MessageEvent<News>) => {
         if ('step' in data) bar.value = 70 * data.done / tickets * (data.step === 'scores' ? 1 : 3 / 7) + (data.step === 'tree' ? 70 : 0);
         else resolve(data);
@@ -224,14 +216,15 @@ export class Check {
     });
     worker.terminate();
     bar.hidden = true;
-    if (end.failed === null) throw new Unread(list);
-    this.#judge(`The whole list, ${count(tickets, 'ticket')}, is the one whose fingerprint was published, and every rank on it is the one its score gives.`,
-      () => { if (end.failed) throw new Faulty(end.failed); });
-    if (end.failed || !end.rank || !this.#rank) return;
-    const gives = `The whole list gives you the place ${number(end.rank)}`;
-    this.#judge(`${gives}, as that part of it does.`, () => {
-      if (end.rank !== this.#rank) throw new Faulty(`${gives}, and that part of it ${number(this.#rank)}.`);
-    });
+    if ('unread' in end) throw new Unread(list);
+    if (end.wrong) {
+      this.#wrong(end.wrong);
+      return;
+    }
+    this.#found('right', t.draw.whole(tickets));
+    if (!end.rank || !this.#rank) return;
+    if (end.rank === this.#rank) this.#found('right', t.draw.wholeGives(end.rank));
+    else this.#found('wrong', t.draw.wholeGivesOther(end.rank, this.#rank));
   }
 
   /** judge notes what holds, unless there is nothing to say of it, or which fault there is. */
@@ -241,8 +234,13 @@ export class Check {
       if (right) this.#found('right', right);
     } catch (err) {
       if (!(err instanceof Faulty)) throw err;
-      this.#found('wrong', err.message);
+      this.#wrong(err);
     }
+  }
+
+  /** wrong notes a fault. */
+  #wrong({ fault, about }: Fault): void {
+    this.#found('wrong', `${t.draw.faults[fault]} ${about}`.trim());
   }
 
   #found(verdict: Verdict, ...says: Child[]): Result {
@@ -253,19 +251,17 @@ export class Check {
   }
 
   #list(): void {
-    $('checks').replaceChildren(...this.#results.map(({ verdict, says }) => h('li', { class: verdict }, h('strong', {}, WORDS[verdict]), h('span', {}, ...says))));
+    $('checks').replaceChildren(...this.#results.map(({ verdict, says }) => h('li', { class: verdict }, h('strong', {}, t.draw.verdicts[verdict]), h('span', {}, ...says))));
   }
 
   #sum(): void {
     this.#list();
     const of = (verdict: Verdict) => this.#results.filter((r) => r.verdict === verdict).length;
-    const open = of('open') ? ` ${count(of('open'), 'thing')} could not be checked here: see below.` : '';
-    this.#says(of('wrong') ? `Something is wrong with this draw: ${count(of('wrong'), 'check')} failed. Keep your receipt and a copy of this page.`
-      : `${count(of('right'), 'check')} passed, none failed.${open}`);
+    this.#says(of('wrong') ? t.draw.failed(of('wrong')) : [t.draw.passed(of('right')), of('open') > 0 && t.draw.unchecked(of('open'))].filter(Boolean).join(' '));
   }
 
   #stopped(err: unknown): void {
-    this.#says('The check could not be finished: what was published of the draw could not be read. Try again in a moment.');
+    this.#says(t.draw.unread);
     if (!(err instanceof Unread)) throw err;
   }
 

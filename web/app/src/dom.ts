@@ -9,10 +9,13 @@ export interface Attrs extends Listeners {
   [aria: `aria-${string}`]: Value;
   [data: `data-${string}`]: Value;
   class?: Value;
+  dir?: Value;
   disabled?: Value;
   hidden?: Value;
   href?: Value;
+  hreflang?: Value;
   id?: Value;
+  lang?: Value;
   rel?: Value;
   role?: Value;
   src?: Value;

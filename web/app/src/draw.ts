@@ -1,23 +1,36 @@
 // Checks a draw from what was published of it, as seatcast verify-draw does: the
 // server that says it is asked for nothing else. See docs/draw.md.
 
+import type { Catalogue } from './lang';
 import { hmac, sha256 } from './sha256';
 import type * as wire from './wire';
 
-/** Faulty is what a house cannot have done honestly. */
-export class Faulty extends Error {}
+/** Fault is something that a house cannot have done honestly, by the name of its words, and what it is about. */
+export interface Fault { fault: keyof Catalogue['draw']['faults']; about: string }
 
-function fail(says: string): never {
-  throw new Faulty(says);
+/** Faulty says that there is one. */
+export class Faulty extends Error implements Fault {
+  readonly fault: Fault['fault'];
+  readonly about: string;
+
+  constructor(fault: Fault['fault'], about: string | number = '') {
+    super(`${fault} ${about}`);
+    this.fault = fault;
+    this.about = String(about);
+  }
 }
 
-function must(holds: unknown, says: string): asserts holds {
-  if (!holds) fail(says);
+function fail(...fault: ConstructorParameters<typeof Faulty>): never {
+  throw new Faulty(...fault);
+}
+
+function must(holds: unknown, ...fault: ConstructorParameters<typeof Faulty>): asserts holds {
+  if (!holds) fail(...fault);
 }
 
 /** unhex reads hex; what is none is a fault. */
 export function unhex(text: unknown): Uint8Array {
-  must(typeof text === 'string' && /^([0-9a-f]{2})*$/.test(text), `“${String(text).slice(0, 80)}” is not hex.`);
+  must(typeof text === 'string' && /^([0-9a-f]{2})*$/.test(text), 'hex', String(text).slice(0, 80));
   return Uint8Array.from(text.match(/../g) ?? [], (b) => parseInt(b, 16));
 }
 
@@ -28,7 +41,7 @@ export function unbase64(text: string): Uint8Array<ArrayBuffer> {
   try {
     return Uint8Array.from(atob(text.replaceAll('-', '+').replaceAll('_', '/')), (c) => c.charCodeAt(0));
   } catch {
-    return fail(`“${String(text).slice(0, 80)}” is not base64.`);
+    return fail('base64', String(text).slice(0, 80));
   }
 }
 
@@ -49,7 +62,7 @@ export function announced(text: string): string {
     if (m[0] === '{') depth++;
     if (m[0] === '}' && --depth === 0) return text.slice(from, from + m.index + 1);
   }
-  return fail('What the house has announced cannot be read.');
+  return fail('announcement');
 }
 
 /** Receipt is what a place says that a browser keeps. */
@@ -57,7 +70,7 @@ export interface Receipt { event: string; ticket: string; nonce: string; number?
 
 /** receipt reads the place that a browser keeps: a JSON Web Token of the house. */
 export function receipt(token: string): Receipt {
-  try { return JSON.parse(new TextDecoder().decode(unbase64(token.split('.')[1] ?? ''))) as Receipt; } catch { return fail('Your receipt cannot be read.'); }
+  try { return JSON.parse(new TextDecoder().decode(unbase64(token.split('.')[1] ?? ''))) as Receipt; } catch { return fail('receipt'); }
 }
 
 /** shardBits is by how many of their first bits so many tickets are told apart. */
@@ -86,14 +99,13 @@ export type Said = wire.Drawn & { said: string };
 
 /** announcedThen checks that what the house says it announced is what a receipt names. */
 export function announcedThen(d: Said, mine: Receipt): void {
-  must(hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement,
-    'What the house says today that it announced is not what your receipt names.');
-  must(d.announcement.event === mine.event, 'What the house announced is another event’s draw.');
+  must(hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement, 'otherAnnouncement');
+  must(d.announcement.event === mine.event, 'otherEvent');
 }
 
 /** seedIsAnnounced checks that the seed is the one whose fingerprint was announced. */
 export function seedIsAnnounced(d: wire.Drawn): void {
-  must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, 'The secret number is not the one whose fingerprint was announced.');
+  must(hex(sha256(unhex(d.seed))) === d.announcement.commitment, 'seed');
 }
 
 /** QUICKNET is the beacon of the League of Entropy: who signs it, when, and where it is read. */
@@ -112,18 +124,18 @@ export function external({ announcement: { external: e, closes }, told = '' }: P
   const bytes = unhex(told);
   switch (e.kind) {
     case 'none':
-      must(bytes.length === 0, 'A number of somebody else was used, and none was announced.');
+      must(bytes.length === 0, 'unannounced');
       return bytes;
     case 'committer':
-      must(bytes.length === 32 && hex(sha256(bytes)) === e.commitment, 'The number of somebody else is not the one whose fingerprint was announced.');
+      must(bytes.length === 32 && hex(sha256(bytes)) === e.commitment, 'committer');
       return bytes;
     case 'drand':
-      must(e.publicKey !== QUICKNET.key || e.genesis === QUICKNET.genesis && e.period === QUICKNET.period, 'The rounds of the beacon come out at other times than was announced.');
-      must(e.round > 0 && e.period > 0 && outAt(e) > Date.parse(closes), 'The round of the beacon came out before the list closed.');
-      must(bytes.length > 0, 'The signature of the beacon is missing.');
+      must(e.publicKey !== QUICKNET.key || e.genesis === QUICKNET.genesis && e.period === QUICKNET.period, 'rounds');
+      must(e.round > 0 && e.period > 0 && outAt(e) > Date.parse(closes), 'early');
+      must(bytes.length > 0, 'beacon');
       return sha256(bytes);
   }
-  return fail('There is no such source of a number.');
+  return fail('source');
 }
 
 /** outAt is when a round of a beacon comes out, in ms. */
@@ -131,7 +143,7 @@ export const outAt = (e: { genesis: number; period: number; round: number }): nu
 
 /** keyFollows checks that the key is made of seed, external number and list. */
 export function keyFollows(d: wire.Drawn): void {
-  must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, 'The key of the draw is not made of the two numbers and the list.');
+  must(hex(sha256(join(unhex(d.seed), external(d), unhex(d.root)))) === d.key, 'key');
 }
 
 /**
@@ -143,12 +155,12 @@ export function listed(d: wire.Drawn, shard: wire.Shard, mine: { ticket: string;
   const leaves = shard.tickets.map(([ticket, nonce]) => leaf(join(unbase64(ticket), unbase64(nonce))));
   let at = leaf(treeOf((n) => leaves[n], 0, leaves.length));
   shard.path.forEach((beside, n) => { at = want >> n & 1 ? node(unhex(beside), at) : node(at, unhex(beside)); });
-  must(shard.path.length === shardBits(d.tickets) && hex(at) === d.root, 'This part of the list does not lead to the fingerprint that was published.');
+  must(shard.path.length === shardBits(d.tickets) && hex(at) === d.root, 'part');
   const found = shard.tickets.find(([ticket]) => ticket === mine.ticket);
-  must(found, mine.nonce ? 'Your ticket is not on the list, and you have a receipt for it: it was left out.' : 'Your ticket is not on the list.');
-  must(!mine.nonce || found[1] === mine.nonce, 'Your ticket is on the list with another number beside it than your receipt has.');
+  must(found, mine.nonce ? 'leftOut' : 'unlisted');
+  must(!mine.nonce || found[1] === mine.nonce, 'nonce');
   const rank = found[2];
-  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, 'Your ticket is on the list, and there is no place beside it.');
+  must(Number.isInteger(rank) && rank >= 1 && rank <= d.tickets, 'unranked');
   return rank;
 }
 
@@ -176,21 +188,21 @@ export class Tally {
   head(line: string): void {
     const r = JSON.parse(line) as wire.Head;
     const d = this.#record;
-    for (const name of ['seed', 'root', 'key', 'tickets'] as const) must(r[name] === d[name], `The list and the draw disagree about the ${name}.`);
-    must((r.told ?? '') === (d.told ?? '') && r.announcement.commitment === d.announcement.commitment, 'The list and the draw disagree about the numbers.');
+    for (const name of ['seed', 'root', 'key', 'tickets'] as const) must(r[name] === d[name], 'disagree', name);
+    must((r.told ?? '') === (d.told ?? '') && r.announcement.commitment === d.announcement.commitment, 'numbers');
   }
 
   /** add takes in the line of one ticket: [ticket, nonce, rank]. */
   add(line: string): void {
     const [ticket, nonce, rank] = JSON.parse(line) as wire.Ranked;
     const n = this.#n++;
-    must(n < this.#record.tickets, 'There are more tickets on the list than the house has said.');
+    must(n < this.#record.tickets, 'more');
     const id = unbase64(ticket);
     const beside = unbase64(nonce);
-    must(id.length === 16 && beside.length === 16, `Line ${n + 1} of the list is not a ticket.`);
+    must(id.length === 16 && beside.length === 16, 'line', n + 1);
     this.#tickets.set(id, 32 * n);
     this.#tickets.set(beside, 32 * n + 16);
-    must(n === 0 || this.#before(n - 1, n), 'The list is not in order, or has a ticket twice.');
+    must(n === 0 || this.#before(n - 1, n), 'order');
     const score = new DataView(this.#score(id).buffer);
     this.#scores[n] = score.getUint32(0) * 2 ** 20 + (score.getUint32(4) >>> 12);
     this.#ranks[n] = rank;
@@ -210,7 +222,7 @@ export class Tally {
   /** root checks that the tickets are those of the published fingerprint, and tells now and then how many are in. */
   root(progress: (done: number) => void): void {
     const { tickets, root } = this.#record;
-    must(this.#n === tickets, 'There are fewer tickets on the list than the house has said.');
+    must(this.#n === tickets, 'fewer');
     const bits = shardBits(tickets);
     const shardAt = (n: number) => new DataView(this.#tickets.buffer).getUint32(32 * n) / 2 ** (32 - bits) | 0;
     let at = 0;
@@ -221,7 +233,7 @@ export class Tally {
       shards.push(leaf(treeOf((n) => leaf(this.#tickets.subarray(32 * n, 32 * n + 32)), from, at - from)));
       if (s % 64 === 0) progress(at);
     }
-    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, 'The tickets are not those whose fingerprint was published: some were added, dropped or swapped.');
+    must(hex(treeOf((n) => shards[n], 0, shards.length)) === root, 'list');
   }
 
   /**
@@ -231,12 +243,12 @@ export class Tally {
   ranks(): number {
     const order = new Uint32Array(this.#n).fill(this.#n);
     this.#ranks.forEach((rank, n) => {
-      must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, `Two tickets have the rank ${rank}, or it is none.`);
+      must(rank >= 1 && rank <= this.#n && order[rank - 1] === this.#n, 'rank', rank);
       order[rank - 1] = n;
     });
     for (let k = 1; k < order.length; k++) {
       const d = this.#scores[order[k - 1]] - this.#scores[order[k]];
-      must(d < 0 || d === 0 && order[k - 1] < order[k], `Ranks ${k} and ${k + 1} are not in the order of their scores.`);
+      must(d < 0 || d === 0 && order[k - 1] < order[k], 'scores', k);
     }
     return this.#rank;
   }

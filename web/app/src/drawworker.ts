@@ -1,14 +1,14 @@
 // Works a whole draw out again beside the page: reads the list as it comes, and
 // tells how far it is.
 
-import { Faulty, Tally } from './draw';
+import { Faulty, Tally, type Fault } from './draw';
 import type { Drawn } from './wire';
 
 /** Job is what the worker is to do: read the list, and find the rank of a ticket. */
 export interface Job { url: string; record: Drawn; ticket: string }
 
-/** End is what came of it: the rank, 0 for none, and what is wrong; null: the list could not be read. */
-export interface End { rank: number; failed: string | null }
+/** End is what came of it: the rank, 0 for none, and what is wrong; or that the list could not be read. */
+export type End = { rank: number; wrong: Fault | null } | { unread: true };
 
 /** News is what the worker tells: how many tickets a step has done, and the end. */
 export type News = { step: 'scores' | 'tree'; done: number } | End;
@@ -20,9 +20,9 @@ self.onmessage = async ({ data: { url, record, ticket } }: MessageEvent<Job>) =>
     const tally = new Tally(record, ticket);
     await read(url, tally);
     tally.root((done) => tell({ step: 'tree', done }));
-    tell({ rank: tally.ranks(), failed: '' });
+    tell({ rank: tally.ranks(), wrong: null });
   } catch (err) {
-    tell({ rank: 0, failed: err instanceof Faulty ? err.message : null });
+    tell(err instanceof Faulty ? { rank: 0, wrong: { fault: err.fault, about: err.about } } : { unread: true });
   }
 };
 

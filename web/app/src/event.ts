@@ -5,12 +5,14 @@ import { Cart, type Told } from './cart';
 import { Clock, Countdown, mmss } from './clock';
 import { $, h } from './dom';
 import { details, House } from './house';
+import { t } from './lang';
 import * as line from './line';
+import { translate } from './page';
 import { Panel } from './panel';
 import { Speaker, type Kind } from './say';
 import { Session } from './session';
 import type * as wire from './wire';
-import { CANCELLED, sentence, UNHELD, when } from './words';
+import { sentence, when } from './words';
 
 const clock = new Clock();
 const api = new Api(clock, new Session(), line);
@@ -18,13 +20,14 @@ const say = new Speaker();
 const id = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 
 async function main(): Promise<void> {
+  translate();
   document.body.append(say.notes, say.announcer);
   try {
     await open(await details(api, id));
   } catch (err) {
     const p = err instanceof Problem ? err : { code: 'internal' };
-    const says = p.code === 'unknown_event' ? [h('h1', {}, sentence(p))] : [h('h1', {}, 'This page could not be loaded'), h('p', {}, sentence(p))];
-    $('fatal').replaceChildren(...says, h('p', {}, h('a', { href: '/' }, 'All events'), ' · ', h('a', { href: '' }, 'Try again')));
+    const says = p.code === 'unknown_event' ? [h('h1', {}, sentence(p))] : [h('h1', {}, t.page.broken), h('p', {}, sentence(p))];
+    $('fatal').replaceChildren(...says, h('p', {}, h('a', { href: '/' }, t.page.allEvents), ' · ', h('a', { href: '' }, t.page.again)));
     $('fatal').hidden = false;
     if (!(err instanceof Problem)) throw err;
   }
@@ -71,11 +74,11 @@ function told(cart: Cart): void {
   cart.addEventListener('problem', (e) => say.note(sentence(e.detail), 'bad'));
   cart.addEventListener('told', (e) => {
     const says: Record<Told['what'], [text: string, kind: Kind]> = {
-      held: cart.unheld ? [UNHELD, 'plain'] : ['Your seats are held. Pay before the clock runs out.', 'good'],
-      extended: ['You have more time.', 'good'],
-      sold: ['Paid. The seats are yours.', 'good'],
-      asked: ['Your bank wants you to approve this payment.', 'plain'],
-      declined: [`The card was declined. ${cart.unheld ? 'Try' : 'Your seats are still held: try'} another card.`, 'bad'],
+      held: cart.unheld ? [t.event.unheld, 'plain'] : [t.event.held, 'good'],
+      extended: [t.event.extended, 'good'],
+      sold: [t.event.sold, 'good'],
+      asked: [t.event.asked, 'plain'],
+      declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, 'bad'],
     };
     say.note(...says[e.detail.what]);
   });
@@ -87,7 +90,7 @@ function opening(event: wire.Event, panel: Panel): void {
   const banner = $('banner');
   banner.hidden = false;
   if (event.state === 'cancelled') {
-    banner.textContent = CANCELLED;
+    banner.textContent = t.event.cancelled;
     $('legend').hidden = $('stage').hidden = true; // nothing is for sale, and nothing sold out
     return;
   }
@@ -99,16 +102,16 @@ function opening(event: wire.Event, panel: Panel): void {
       return;
     }
     banner.hidden = true;
-    say.note('The sale is open.', 'good');
+    say.note(t.event.open, 'good');
     panel.draw();
   };
   if (Date.parse(event.opensAt) <= clock.now()) { // whoever sells it opens it by hand, or never
-    banner.textContent = 'This event is not on sale.';
+    banner.textContent = t.event.notOnSale;
     ask(15000);
     return;
   }
   new Countdown(clock, (left) => {
-    banner.textContent = left > 3600000 ? `On sale ${when(event.opensAt, event.zone)}` : `The sale opens in ${mmss(left)}`;
+    banner.textContent = left > 3600000 ? t.event.opensAt(when(event.opensAt, event.zone)) : t.event.opensIn(mmss(left));
     if (left === 0) ask(2000);
   }).until(Date.parse(event.opensAt));
 }

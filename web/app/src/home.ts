@@ -3,6 +3,8 @@
 import { Api, Problem } from './api';
 import { Clock } from './clock';
 import { $, h } from './dom';
+import { t } from './lang';
+import { translate } from './page';
 import { Session } from './session';
 import type { Found, Summary } from './wire';
 import { sentence, when } from './words';
@@ -10,22 +12,23 @@ import { sentence, when } from './words';
 const api = new Api(new Clock(), new Session());
 
 function state(event: Summary): string {
-  if (event.state === 'cancelled') return 'Cancelled';
-  if (event.open) return 'On sale';
-  return Date.parse(event.opensAt) > Date.now() ? `On sale ${when(event.opensAt, event.zone)}` : 'Not on sale';
+  if (event.state === 'cancelled') return t.home.cancelled;
+  if (event.open) return t.home.onSale;
+  return Date.parse(event.opensAt) > Date.now() ? t.home.onSaleFrom(when(event.opensAt, event.zone)) : t.home.notOnSale;
 }
 
 function card(event: Summary, first: boolean): HTMLElement {
   return h('li', { class: `event${first && event.open ? ' first' : ''}` },
     h('a', { href: `/events/${encodeURIComponent(event.id)}` },
       h('span', { class: `badge${event.open ? ' open' : ''}` }, state(event)),
-      h('h2', {}, event.name),
-      h('p', {}, event.venue),
+      h('h2', { dir: 'auto' }, event.name),
+      h('p', { dir: 'auto' }, event.venue),
       h('p', { class: 'soft' }, when(event.startsAt, event.zone)),
-      event.open ? h('span', { class: 'go' }, 'Choose seats') : null));
+      event.open ? h('span', { class: 'go' }, t.home.choose) : null));
 }
 
 async function main(): Promise<void> {
+  translate();
   const list = $('events');
   try {
     const { events } = await api.get<Found>('/v1/events/search');

@@ -1,5 +1,6 @@
 // What is worked out from the frame of a line, and what a browser keeps of one.
 
+import { t } from './lang';
 import type { Eta } from './wire';
 
 /** KeptPlace is a place as it is kept. */
@@ -147,6 +148,6 @@ export function range(ahead: number, eta: Eta | null): { from: number; to: numbe
 /** slower says why the line moves more slowly, or nothing. */
 export function slower(why: string | null | undefined): string {
   if (!why) return '';
-  if (why === 'seats') return 'Those inside are choosing among the last seats, so fewer are let in for the moment. Your place is kept.';
-  return 'The line moves more slowly at the moment, so that everybody inside can book without trouble. Your place is kept.';
+  if (why === 'seats') return t.queue.slowedSeats;
+  return t.queue.slowed;
 }

@@ -5,11 +5,15 @@
 import type { Cart } from './cart';
 import { ACCESSIBLE, COMPANION, RESTRICTED, type Chart, type Row, type Section } from './chart';
 import { h } from './dom';
+import { t } from './lang';
 import type { Filter } from './filter';
 import { AVAILABLE, type State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
-import { count, money, number, price, remaining, statusWords } from './words';
+import { money, price, remaining } from './words';
+
+/** KINDS are the four states of the map, in their encoding, as style sheets know them. */
+const KINDS = ['free', 'held', 'sold', 'closed'];
 
 /** SeatList shows a State as a list. */
 export class SeatList {
@@ -42,7 +46,7 @@ export class SeatList {
       ...state.chart.sections.filter((s) => this.#offer(state, s).seats > 0).map((s) => this.#section(state, s)),
       ...this.#event.areas.filter((a) => this.#filter.admits(a.category)).map((a) => this.#area(state, a)),
     ];
-    this.#root.replaceChildren(...entries.length ? entries : [h('p', { class: 'soft' }, 'There are no such seats in this house.')]);
+    this.#root.replaceChildren(...entries.length ? entries : [h('p', { class: 'soft' }, t.map.noSuch)]);
     this.update();
   }
 
@@ -78,11 +82,11 @@ export class SeatList {
     const label = h('span', { class: 'count' }, '');
     this.#updates.set(`${s.index}`, () => {
       const { free, held, seats, from } = this.#offer(state, s);
-      const left = remaining(free, held, `of ${number(seats)} free`);
-      label.textContent = from === null ? left : `${left} · from ${price(from, this.#event)}`;
+      const left = remaining(free, held, (n) => t.left.freeOf(n, seats));
+      label.textContent = from === null ? left : `${left} · ${t.map.from(price(from, this.#event))}`;
     });
     const el = h('details', { 'data-section': s.id, ontoggle: () => this.#toggleSection(state, el, s) },
-      h('summary', {}, h('span', { class: 'name' }, s.name), label));
+      h('summary', {}, h('span', { class: 'name', dir: 'auto' }, s.name), label));
     return el;
   }
 
@@ -92,7 +96,7 @@ export class SeatList {
 
   #area(state: State, a: wire.PricedArea): HTMLElement {
     const label = h('span', { class: 'count' }, '');
-    const stepper = new Stepper(`Places in ${a.name}`, a.area, (to) => this.#cart.setPlaces(a.area, to));
+    const stepper = new Stepper(t.stepper.placesIn(a.name), a.area, (to) => this.#cart.setPlaces(a.area, to));
     const update = () => {
       const left = state.areas.get(a.area) ?? 0;
       const n = this.#cart.places.get(a.area) ?? 0;
@@ -102,7 +106,7 @@ export class SeatList {
     };
     update();
     this.#updates.set(`area ${a.area}`, update);
-    return h('div', { class: 'entry' }, h('span', { class: 'name' }, a.name), label, this.#readonly ? null : stepper.element);
+    return h('div', { class: 'entry' }, h('span', { class: 'name', dir: 'auto' }, a.name), label, this.#readonly ? null : stepper.element);
   }
 
   #toggleSection(state: State, el: HTMLDetailsElement, s: Section): void {
@@ -117,7 +121,7 @@ export class SeatList {
     const label = h('span', { class: 'count' }, '');
     const counted = () => {
       const free = r.seats.filter((i) => state.status[i] === AVAILABLE).length;
-      label.textContent = free ? `${free} free` : 'none free';
+      label.textContent = free ? t.left.free(free) : t.left.none;
     };
     counted();
     this.#updates.set(key, counted);
@@ -132,7 +136,7 @@ export class SeatList {
         el.append(body);
         this.#updates.set(key, () => { counted(); update(); });
       },
-    }, h('summary', {}, h('span', { class: 'name' }, `Row ${r.label}`), label));
+    }, h('summary', {}, h('span', { class: 'name' }, t.seat.row(r.label)), label));
     return el;
   }
 
@@ -143,7 +147,7 @@ export class SeatList {
       for (const [i, button] of buttons) this.#seat(state, button, i, mine.has(i));
     };
     update();
-    return [h('div', { class: 'seats', role: 'group', 'aria-label': `${s.name}, row ${r.label}` }, ...buttons.values()), update];
+    return [h('div', { class: 'seats', role: 'group', 'aria-label': t.seat.inRow(s.name, r.label) }, ...buttons.values()), update];
   }
 
   /** seat says in words what the map says in shapes. */
@@ -151,11 +155,11 @@ export class SeatList {
     const picked = this.#cart.picked.has(i);
     const status = state.status[i];
     const c = state.chart;
-    const kind = mine ? 'mine' : picked ? 'picked' : statusWords[status];
+    const kind = mine ? 'mine' : picked ? 'picked' : KINDS[status];
     if (button.dataset.kind === kind) return;
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
-    const words = [`Seat ${c.label[i]}`, category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? 'yours' : picked ? 'chosen' : statusWords[status]];
+    const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : t.seat.status[status]];
     button.setAttribute('aria-label', words.join(', '));
     button.setAttribute('aria-pressed', String(picked || mine));
     button.setAttribute('aria-disabled', String(this.#readonly || !picked && status !== AVAILABLE));
@@ -166,7 +170,7 @@ export class SeatList {
 
 /** remarks are what a shopper should know of a seat beside its price. */
 export function remarks(chart: Chart, i: number): string[] {
-  const flags: [number, string][] = [[ACCESSIBLE, 'wheelchair space'], [COMPANION, 'companion seat'], [RESTRICTED, 'restricted view']];
+  const flags: [number, string][] = [[ACCESSIBLE, t.seat.accessible], [COMPANION, t.seat.companion], [RESTRICTED, t.seat.restricted]];
   return flags.filter(([f]) => chart.flags[i] & f).map(([, words]) => words);
 }
 
@@ -176,11 +180,11 @@ const marks = (flags: number) => [flags & ACCESSIBLE && 'wheelchair', flags & CO
 /** describe says everything about a seat in a few lines, for a tooltip. */
 export function describe(state: State, i: number, cart: Cart, event: wire.Event): string[] {
   const c = state.chart;
-  const own = cart.mine.includes(i) ? 'yours' : cart.picked.has(i) ? 'chosen' : statusWords[state.status[i]];
+  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) ? t.seat.chosen : t.seat.status[state.status[i]];
   return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
 }
 
 const capital = (words: string) => words[0].toUpperCase() + words.slice(1);
 
 /** areaWords says how many places of an area are left. */
-export const areaWords = (left: number): string => (left ? `${count(left, 'place')} left` : 'full');
+export const areaWords = (left: number): string => (left ? t.left.places(left) : t.left.full);

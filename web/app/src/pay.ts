@@ -4,24 +4,9 @@
 
 import { Problem, type Api } from './api';
 import { h } from './dom';
+import { languageOf, t } from './lang';
+import { inManner } from './locale';
 import type * as wire from './wire';
-
-/** Cards of the sandbox, which decides by the number what happens. */
-const CARDS: [number: string, what: string][] = [
-  ['4242424242424242', 'approved at once'],
-  ['4000000000000002', 'declined'],
-  ['4000000000003063', 'the bank wants you to approve it'],
-  ['4000000000003220', 'the bank takes a few seconds'],
-  ['4000000000000259', 'every notice comes twice'],
-  ['4000000000000341', 'the notice comes before the answer'],
-  ['4000000000000424', 'notices come in reverse'],
-  ['4000000000000127', 'no notice ever comes'],
-  ['4000000000000069', 'approved long after the hold'],
-  ['4000000000005001', 'the provider is down for ten seconds'],
-  ['4000000000000119', 'approved, then the money is refused'],
-  ['4000000000006736', 'approved, then the approval lapses'],
-  ['4000000000006322', 'the money comes at the third try'],
-];
 
 /** Decimals with which Stripe counts a currency, where they are not those of ISO 4217. */
 const STRIPE_DECIMALS: Record<string, number> = { ISK: 2, UGX: 2, MGA: 0 };
@@ -43,7 +28,7 @@ interface Elements {
 interface Failure { type: string }
 
 declare global {
-  var Stripe: (publishableKey: string) => Stripe; // once its script is there
+  var Stripe: (publishableKey: string, options: { locale: string }) => Stripe; // once its script is there
 }
 
 /** Means is what a shopper pays with. Its element stays in the page while it shows one of Stripe's, which moving would empty. */
@@ -71,7 +56,7 @@ export class Means {
     if (this.#elements && amount !== this.#amount) this.#elements.update({ amount: this.#stripeAmount(amount) });
     this.#amount = amount;
     if (this.element.childElementCount) return;
-    this.element.replaceChildren(h('p', { class: 'soft' }, 'One moment…'));
+    this.element.replaceChildren(h('p', { class: 'soft' }, t.pay.moment));
     const turn = ++this.#turn;
     try {
       const config = await this.#ask();
@@ -79,7 +64,7 @@ export class Means {
       if (turn !== this.#turn) return;
       if (stripe) this.#mount(stripe, config);
       else if (config.provider === 'sandbox') this.#cards();
-      else this.element.replaceChildren(h('p', { class: 'hint' }, 'This page takes no payments. Your order can be paid wherever else the house sells.'));
+      else this.element.replaceChildren(h('p', { class: 'hint' }, t.pay.none));
     } catch {
       if (turn === this.#turn) this.#broken();
     }
@@ -138,8 +123,8 @@ export class Means {
   }
 
   #cards(): void {
-    this.element.replaceChildren(h('label', {}, 'Test card',
-      h('select', { 'data-key': 'card' }, ...CARDS.map(([number, what]) => h('option', { value: number }, `•••• ${number.slice(-4)} · ${what}`)))));
+    this.element.replaceChildren(h('label', {}, t.pay.card,
+      h('select', { 'data-key': 'card' }, ...Object.entries(t.pay.cards).map(([number, what]) => h('option', { value: number }, `•••• ${number.slice(-4)} · ${what}`)))));
     this.#be(true);
   }
 
@@ -174,14 +159,14 @@ export class Means {
       script.onerror = reject;
       document.head.append(script);
     }).catch((err) => { script.remove(); throw err; });
-    return Stripe(publishableKey);
+    return Stripe(publishableKey, { locale: languageOf(inManner()) ?? 'auto' });
   }
 
   #broken(): void {
     this.hide();
     this.element.replaceChildren(
-      h('p', { class: 'hint', role: 'alert' }, 'We cannot reach who takes the payments. Your order is safe; try again in a moment.'),
-      h('button', { type: 'button', 'data-key': 'means', onclick: () => { this.hide(); this.#changed(); } }, 'Try again'));
+      h('p', { class: 'hint', role: 'alert' }, t.pay.unreachable),
+      h('button', { type: 'button', 'data-key': 'means', onclick: () => { this.hide(); this.#changed(); } }, t.page.again));
   }
 
   #be(ready: boolean): void {

@@ -3,9 +3,10 @@
 // from the time, so that nothing stays that was true once.
 
 import type { Problem } from './api';
+import { t } from './lang';
 import { range, slower } from './line';
 import type * as wire from './wire';
-import { count, hour, number, sameDay, sentence, when } from './words';
+import { hour, sameDay, sentence, when } from './words';
 
 /** Room is what everybody is told, or that there is no room. */
 export type Room = wire.Line | { state: 'none' } & { [K in Exclude<keyof wire.Line, 'state'>]?: undefined };
@@ -80,75 +81,70 @@ export function view(frame: Room, mine: Mine, { now, zone, name, stranger }: Her
   return {
     turn,
     news: news(frame, mine, { now, zone, stranger, early }),
-    title: `${headline(frame, mine, turn)}${name}`,
+    title: [headline(frame, mine, turn), name].filter(Boolean).join(': '),
     place,
     wait: moves ? minutes(place.ahead, frame.eta) : '',
     slowed: moves ? slower(frame.slowed) : '',
-    left: open ? `${count(frame.seatsLeft, 'seat')} left, ${number(frame.waiting)} waiting` : '',
+    left: open ? t.queue.left(frame.seatsLeft, frame.waiting) : '',
     join: open && mine.is === 'out' && !early,
     signIn: open && stranger && mine.is !== 'out' && mine.is !== 'inside',
     waits: open && waits(mine),
-    enter: mine.is === 'inside' ? 'Choose your seats' : frame.state === 'none' ? 'To the event' : '',
+    enter: mine.is === 'inside' ? t.queue.enter : frame.state === 'none' ? t.queue.toEvent : '',
   };
 }
 
 /** headline is what the title tells whoever looks at another tab. */
 function headline(frame: Room, mine: Mine, turn: boolean): string {
-  if (turn) return 'It is your turn: ';
-  if (frame.state === 'over') return 'Nobody is let in any more: ';
-  if (mine.is === 'placed' && frame.state !== 'none') return `${number(mine.ahead)} before you: `;
+  if (turn) return t.queue.titles.turn;
+  if (frame.state === 'over') return t.queue.titles.over;
+  if (mine.is === 'placed' && frame.state !== 'none') return t.queue.titles.ahead(mine.ahead);
   if (frame.state !== 'open' && frame.state !== 'paused' || mine.is !== 'out' || !mine.why) return '';
-  return { spent: 'Your time is over: ', lost: 'You are not in the line: ' }[mine.why];
+  return t.queue.titles[mine.why];
 }
 
 function news(frame: Room, mine: Mine, { now, zone, stranger, early }: Omit<Here, 'name'> & { early: boolean }): string {
   const tell = (time: string) => when(time, zone);
-  if (mine.is === 'inside') return `It is your turn. You have until ${hour(mine.until, zone)}.`;
+  if (mine.is === 'inside') return t.queue.until(hour(mine.until, zone));
   if (frame.state === 'none') return sentence({ code: 'no_queue' });
   if (frame.state === 'over') return sentence({ code: 'queue_over' });
-  if (mine.is === 'back') return stranger ? 'Sign in to see your place.' : 'One moment: we look for your place.';
-  if (early) return `You can join from ${tell(frame.joinsAt)}.${frame.draw ? ' It does not matter who is first: there is a draw.' : ''}`;
+  if (mine.is === 'back') return stranger ? t.queue.signInToSee : t.queue.looking;
+  if (early) return [t.queue.joinFrom(tell(frame.joinsAt)), frame.draw && t.queue.joinDraw].filter(Boolean).join(' ');
   const out = mine.is === 'out';
   switch (frame.state) {
     case 'draw': {
       const closesAt = frame.closesAt!;
-      if (now >= at(closesAt)) return out ? 'The list of the draw is being closed. Whoever joins now is right behind it.' : 'You are on the list of the draw, which is being closed.';
-      return out ? `Whoever joins before ${tell(closesAt)} takes part in the draw.`
-        : `You take part in the draw. The list closes ${tell(closesAt)}, and the line opens ${sameDay(closesAt, frame.opensAt, zone) ? `at ${hour(frame.opensAt, zone)}` : tell(frame.opensAt)}.`;
+      if (now >= at(closesAt)) return out ? t.queue.closingOut : t.queue.closingIn;
+      if (out) return t.queue.joinBefore(tell(closesAt));
+      return sameDay(closesAt, frame.opensAt, zone) ? t.queue.closesThenOpensAt(tell(closesAt), hour(frame.opensAt, zone)) : t.queue.closesThenOpens(tell(closesAt), tell(frame.opensAt));
     }
     case 'closed': {
       const drawing = frame.draw && frame.draw.state !== 'drawn';
-      const opens = now < at(frame.opensAt) ? `The line opens ${tell(frame.opensAt)}.` : drawing ? 'The line opens once the draw is held.' : 'The line opens any moment.';
-      return mine.is === 'listed' ? `You take part in the draw. ${opens}` : opens;
+      const opens = now < at(frame.opensAt) ? t.queue.opens(tell(frame.opensAt)) : drawing ? t.queue.opensWhenDrawn : t.queue.opensAnyMoment;
+      return mine.is === 'listed' ? `${t.queue.listed} ${opens}` : opens;
     }
     case 'paused':
-      return out ? 'Nobody is let in for the moment.' : 'Nobody is let in for the moment. Your place is kept.';
+      return out ? t.queue.paused : t.queue.pausedKept;
   }
   if (mine.is === 'out') {
-    if (mine.why === 'spent') return 'Your time to choose seats is over. Join again to choose others; what you hold stays yours.';
-    return mine.why === 'lost' ? 'You have no place in this line any more.' : 'The line is open.';
+    if (mine.why === 'spent') return t.queue.spent;
+    return mine.why === 'lost' ? t.queue.lost : t.queue.open;
   }
-  if (mine.is === 'listed') return 'The draw is held: we look up your place.';
-  return stranger && called(frame, mine) ? 'It is your turn. Sign in to be let in.' : 'Stay here: we tell you when it is your turn.';
+  if (mine.is === 'listed') return t.queue.drawn;
+  return stranger && called(frame, mine) ? t.queue.turnSignIn : t.queue.stay;
 }
-
-const wrong: Record<string, string> = {
-  offline: 'We cannot reach the box office. Check your connection.',
-  store_unavailable: 'The box office is very busy right now. We try again in a moment.',
-  internal: 'Something failed on our side.',
-  too_many_requests: 'Very many people are here right now. We try again in a moment.',
-};
 
 /** trouble says a problem to somebody in a line: what everybody meets in its own words. */
 export function trouble(problem: Problem, mine: Mine): string {
-  const says = wrong[problem.code];
-  return says ? `${says}${waits(mine) ? ' Your place is kept.' : ''}` : sentence(problem);
+  const { trouble: wrong, placeKept } = t.queue;
+  if (!Object.hasOwn(wrong, problem.code)) return sentence(problem);
+  const says = wrong[problem.code as keyof typeof wrong];
+  return waits(mine) ? `${says} ${placeKept}` : says;
 }
 
 /** minutes says how long a wait may be. */
 function minutes(ahead: number, eta: wire.Eta | null): string {
   const r = range(ahead, eta);
   if (!r) return '';
-  if (r.to === null) return 'How long it takes nobody knows at the moment.';
-  return r.from === r.to ? `About ${count(r.to, 'minute')}.` : `Between ${number(r.from)} and ${count(r.to, 'minute')}.`;
+  if (r.to === null) return t.queue.nobodyKnows;
+  return r.from === r.to ? t.queue.about(r.to) : t.queue.between(r.from, r.to);
 }

@@ -4,6 +4,7 @@
 import { ACCESSIBLE, type Chart } from './chart';
 import { h, swatch, type Child } from './dom';
 import type { Filter } from './filter';
+import { t } from './lang';
 import type { State } from './state';
 import type * as wire from './wire';
 import { money, remaining } from './words';
@@ -16,7 +17,7 @@ export class Prices {
   #filter: Filter;
   #flipped: () => void; // is called when the filter is another
   #entries: Entry[] = [];
-  #all = h('li', { class: 'all', hidden: true }, h('button', { id: 'filter-all', class: 'plain', onclick: () => this.#flip(() => this.#filter.clear()) }, 'Show all seats'));
+  #all = h('li', { class: 'all', hidden: true }, h('button', { id: 'filter-all', class: 'plain', onclick: () => this.#flip(() => this.#filter.clear()) }, t.map.showAll));
 
   constructor(root: HTMLElement, filter: Filter, flipped: () => void) {
     this.#root = root;
@@ -30,22 +31,22 @@ export class Prices {
     this.#entries = chart.categories.map(({ name, color }, n) => {
       const amount = prices.get(name);
       return this.#entry({
-        parts: [swatch(color), h('span', {}, name), h('strong', {}, amount === undefined ? '–' : money(amount, event))],
+        parts: [swatch(color), h('span', { dir: 'auto' }, name), h('strong', {}, amount === undefined ? '–' : money(amount, event))],
         flip: () => this.#filter.flip(name),
         pressed: () => this.#filter.has(name),
         says: (state) => {
           const places = chart.areas.filter((a) => a.category === name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
-          return remaining(state.freeByCategory[n] + places, state.heldByCategory[n], 'left');
+          return remaining(state.freeByCategory[n] + places, state.heldByCategory[n], t.left.left);
         },
       });
     });
     if (chart.flags.some((f) => f & ACCESSIBLE)) {
       this.#entries.push(this.#entry({
         id: 'filter-accessible',
-        parts: [h('i', { class: 'wheelchair' }), h('span', {}, 'Wheelchair and companion'), h('strong', {})],
+        parts: [h('i', { class: 'wheelchair' }), h('span', {}, t.map.special), h('strong', {})],
         flip: () => { this.#filter.accessible = !this.#filter.accessible; },
         pressed: () => this.#filter.accessible,
-        says: (state) => remaining(state.freeSpecial, state.heldSpecial, 'left'),
+        says: (state) => remaining(state.freeSpecial, state.heldSpecial, t.left.left),
       }));
     }
     this.#root.replaceChildren(...this.#entries.map((e) => h('li', {}, e.button)), this.#all);

@@ -8,12 +8,15 @@ import { Clock } from './clock';
 import { $, holding, tell } from './dom';
 import { shardOf } from './draw';
 import { prove } from './gate';
+import { t } from './lang';
 import { Keep } from './line';
+import { number } from './locale';
+import { translate } from './page';
 import { called, OUT, placed, trouble, view, waits, type Mine, type Placed, type Room, type View } from './place';
 import type { Scene } from './preview';
 import { Session } from './session';
 import type * as wire from './wire';
-import { number, sentence, when } from './words';
+import { sentence, when } from './words';
 
 const event = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 const base = `/v1/queue/${encodeURIComponent(event)}`;
@@ -152,13 +155,12 @@ async function proof(): Promise<wire.Join> {
   const box = $('proof');
   const instead = $('proof-wait');
   const rather = new Promise<void>((done) => { instead.onclick = () => done(); });
-  const quarters = ['begun', 'a quarter done', 'half done', 'nearly done', 'done'];
   try {
     return await prove(api, base, (kind, part) => {
       box.hidden = false;
       holding($('news'), () => { instead.hidden = kind === 'wait'; });
-      const now = quarters[Math.min(4, Math.floor(part * 4))];
-      tell('proof-text', kind === 'wait' ? `A moment's wait before you join: ${now}.` : `A short check that your browser does by itself: ${now}.`);
+      const quarters = kind === 'wait' ? t.queue.proofWait : t.queue.proofWork;
+      tell('proof-text', quarters[Math.min(4, Math.floor(part * 4))]);
       $<HTMLProgressElement>('proof-bar').value = 100 * part;
     }, rather);
   } finally {
@@ -348,7 +350,7 @@ function show(v: View | null): void {
     $('code-field').hidden = !v.join || !asks && !code.hasAttribute('aria-invalid');
     for (const id of ['leave', 'sound-label', 'kept']) $(id).hidden = !v.waits;
   });
-  tell('code-label', asks === 'proof' ? 'Your code, if you have one' : 'Your code');
+  tell('code-label', asks === 'proof' ? t.queue.codeIfAny : t.queue.code);
   document.title = v.title;
   const { ticket } = mine;
   check.offer(frame.draw?.state === 'drawn' && ticket !== undefined ? { ...mine, ticket } : null);
@@ -361,7 +363,7 @@ function show(v: View | null): void {
 
 function place({ ahead, from }: Placed, { wait, slowed }: View): void {
   tell('ahead', number(ahead));
-  tell('ahead-text', ahead === 1 ? 'is before you' : 'are before you');
+  tell('ahead-text', t.queue.ahead(ahead));
   $<HTMLProgressElement>('progress').value = 100 * (1 - Math.min(1, ahead / from));
   tell('wait', wait);
   tell('slowed', slowed);
@@ -413,7 +415,7 @@ const about = once(async () => {
   const e = await api.get<wire.Event>(`/v1/events/${encodeURIComponent(event)}`);
   ({ name, zone } = e);
   tell('name', name);
-  tell('where', `${e.venue}, ${when(e.startsAt, zone)}`);
+  tell('where', t.queue.where(e.venue, when(e.startsAt, zone)));
 });
 
 /** back says again what this browser has kept, and whether there was anything. */
@@ -432,6 +434,7 @@ function act({ frame: f, mine: m = OUT, problem: p }: Scene): void {
 }
 
 async function main(): Promise<void> {
+  translate();
   const scene = new URLSearchParams(location.search).get('preview');
   if (scene !== null) {
     (await import('./preview')).preview(scene, act);

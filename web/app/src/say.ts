@@ -2,6 +2,7 @@
 // to a screen reader.
 
 import { h } from './dom';
+import { t } from './lang';
 
 /** Kind is how a note looks. */
 export type Kind = 'plain' | 'good' | 'bad';
@@ -23,7 +24,7 @@ export class Speaker {
     // Good news supersedes what went wrong before it.
     for (const old of this.notes.querySelectorAll<HTMLElement>('.note')) if (kind === 'good' || old.dataset.text === text) old.remove();
     const el = h('div', { class: `note ${kind}`, 'data-text': text }, h('span', {}, text),
-      h('button', { class: 'plain', 'aria-label': 'Dismiss', onclick: () => el.remove() }, '×'));
+      h('button', { class: 'plain', 'aria-label': t.page.dismiss, onclick: () => el.remove() }, '×'));
     this.notes.append(el);
     while (this.notes.children.length > 3) this.notes.firstChild?.remove();
     setTimeout(() => el.remove(), kind === 'bad' ? 12000 : 6000);

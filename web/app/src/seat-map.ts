@@ -11,6 +11,8 @@ import { Clock, Countdown } from './clock';
 import { h } from './dom';
 import type { Mode } from './feed';
 import { details, House } from './house';
+import { speak, t } from './lang';
+import { inManner } from './locale';
 import { Speaker } from './say';
 import own from './seat-map.css?inline';
 import type { State } from './state';
@@ -74,7 +76,7 @@ class Visit {
     this.#wish = host.selection;
     this.#server = new URL(host.getAttribute('server') ?? SOURCE, location.href).origin;
     this.#api = new Api(this.#clock, new Guest(host), { passFor: () => host.pass ?? null, backToLine: () => {} }, this.#server);
-    root.replaceChildren(this.#says);
+    this.#put(this.#says);
     this.#loading = this.#load();
   }
 
@@ -83,6 +85,12 @@ class Visit {
     this.#life.abort();
     this.#leave();
     this.#root.replaceChildren();
+  }
+
+  /** put shows parts, which are in the language that is spoken now, whatever that of the page is. */
+  #put(...parts: HTMLElement[]): void {
+    for (const el of parts) Object.assign(el, { lang: inManner(), dir: t.dir });
+    this.#root.replaceChildren(...parts);
   }
 
   #leave(): void {
@@ -109,7 +117,7 @@ class Visit {
         const p = await this.#judge(err instanceof Problem ? err : new Problem({ code: 'internal' }));
         if (this.#over) return;
         this.#trouble = p;
-        this.#says.replaceChildren(h('p', {}, sentence(p)), h('button', { onclick: () => this.#host.again() }, 'Try again'));
+        this.#says.replaceChildren(h('p', {}, sentence(p)), h('button', { onclick: () => this.#host.again() }, t.page.again));
         this.#says.hidden = false;
         if (!(err instanceof Problem)) throw err;
         if (!p.passing && p.code !== 'origin_not_allowed') return;
@@ -142,9 +150,9 @@ class Visit {
     if (event.state === 'cancelled') throw new Problem({ code: 'event_cancelled' });
     if (this.#over) return;
     const stage = h('section', { id: 'stage', class: 'stage', 'aria-label': event.name });
-    const legend = h('ul', { id: 'legend', class: 'legend', 'aria-label': 'Prices' });
+    const legend = h('ul', { id: 'legend', class: 'legend', 'aria-label': t.event.prices });
     const live = h('div', { id: 'live', class: 'live', 'data-mode': 'connecting' });
-    this.#root.replaceChildren(stage, h('div', { class: 'foot' }, legend, live), this.#say.notes, this.#say.announcer, this.#says);
+    this.#put(stage, h('div', { class: 'foot' }, legend, live), this.#say.notes, this.#say.announcer, this.#says);
     const cart = this.#cart = new Cart(this.#api, event, this.#kept);
     const house = this.house = new House({
       event, cart, api: this.#api, clock: this.#clock, say: this.#say, stage, legend, live,
@@ -288,7 +296,7 @@ class Visit {
 
   #lose(ticketIds: string[]): void {
     if (!ticketIds.length) return;
-    this.#say.note('Somebody was faster: seats you chose are gone.', 'bad');
+    this.#say.note(t.map.faster, 'bad');
     this.#host.tell('lost', { ticketIds, reason: 'seats_taken' });
   }
 
@@ -342,11 +350,20 @@ class Memory implements Kept {
   }
 }
 
+/** spoken is the language of an element, which is that of the nearest around it that says one. */
+function spoken(el: Element): string {
+  for (let at: Element | null = el; at; at = (at.getRootNode() as Partial<ShadowRoot>).host ?? null) {
+    const lang = at.closest('[lang]')?.getAttribute('lang');
+    if (lang) return lang;
+  }
+  return '';
+}
+
 const NO_MAP = { code: 'no_map', detail: 'this element is not in a page' };
 
 /** SeatMapElement is <seat-map>. */
 export class SeatMapElement extends HTMLElement {
-  static readonly observedAttributes = ['event', 'server', 'selection', 'max', 'readonly', 'theme', 'view'];
+  static readonly observedAttributes = ['event', 'server', 'selection', 'max', 'readonly', 'theme', 'view', 'lang'];
 
   declare session?: (() => Promise<string> | string) | null; // gives a session token of the house
   declare pass?: string | null; // of an event with a waiting room
@@ -373,8 +390,8 @@ export class SeatMapElement extends HTMLElement {
   attributeChangedCallback(name: string, was: string | null, is: string | null): void {
     if (was === is || this.#reflecting) return;
     if (name === 'theme') this.#color();
-    if (name === 'event' || name === 'server') {
-      if (this.#visit && !this.#due) this.reflect([]); // seats of another house
+    if (name === 'event' || name === 'server' || name === 'lang') {
+      if (name !== 'lang' && this.#visit && !this.#due) this.reflect([]); // seats of another house
       this.again();
     } else if (!this.#due) { // or it is read when that begins
       if (name === 'selection') this.#visit?.choose(this.selection);
@@ -394,6 +411,7 @@ export class SeatMapElement extends HTMLElement {
     queueMicrotask(() => {
       this.#due = false;
       this.#visit?.stop();
+      speak([spoken(this), ...navigator.languages]);
       this.#visit = this.isConnected ? new Visit(this, this.#root, this.#kept) : null;
     });
   }
