@@ -1,7 +1,11 @@
 import { newKey, problem, Problem } from './api.js';
+import { near } from './near.js';
 import { allIn } from './price.js';
-import { AVAILABLE } from './state.js';
+import { SOLD, HELD, AVAILABLE } from './state.js';
 
+const FRESH = 6e4;
+const SETTLE = 500;
+const SHOWN = { held: HELD, paying: HELD, sold: SOLD };
 const STEADY = { held: "held", paying: "paying", sold: "sold", refunded: "sold" };
 class Cart extends EventTarget {
   stage = "picking";
@@ -39,6 +43,15 @@ class Cart extends EventTarget {
   #bestKey = newKey();
   #payment = null;
   #payTurn = 0;
+  #known = false;
+  // the map says what is free
+  #ours = /* @__PURE__ */ new Set();
+  // seats that were asked for or given back: whose they are the map may not show yet
+  #offer = null;
+  #acts = 0;
+  // an answer that was asked for before the last of them comes too late
+  #asking = 0;
+  // timer
   constructor(api, event, kept) {
     super();
     this.#api = api;
@@ -48,6 +61,7 @@ class Cart extends EventTarget {
   /** stop asks the server nothing more by itself. */
   stop() {
     this.#stopped = true;
+    clearTimeout(this.#asking);
   }
   /**
    * on follows a chart and its state, and the event as it is sold on it. Seats
@@ -59,6 +73,8 @@ class Cart extends EventTarget {
     this.alones = new Map(this.#event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
     this.#chart = state.chart;
     this.#state = state;
+    this.#known = false;
+    this.#ours.clear();
     if (!old) return;
     const kept = [...this.picked].map((i) => this.#chart.byTicketId.get(old.ticketId[i])).filter((i) => i !== void 0);
     const areas = new Set(this.#event.areas.map((a) => a.area));
@@ -69,18 +85,49 @@ class Cart extends EventTarget {
     this.gone.clear();
     this.#changed(lost);
   }
-  /** seen drops marks of seats that are free again. */
+  /** seen follows changes of the map: what is free, what was chosen and is gone, and what has become of the order's seats. */
   seen(seats) {
-    let any = false;
+    const { status } = this.#state;
+    const picking = this.stage === "picking";
+    let any = !this.#known;
+    const lost = [];
     for (const i of seats) {
-      any ||= this.picked.has(i);
-      if (this.#state.status[i] === AVAILABLE) this.gone.delete(i);
+      any ||= this.picked.has(i) || this.#offer !== null && this.#offer.seats.includes(i);
+      if (!this.busy) this.#ours.delete(i);
+      if (status[i] === AVAILABLE) this.gone.delete(i);
+      else if (this.#known && picking && !this.busy && this.picked.has(i) && !this.gone.has(i)) lost.push(i);
     }
+    this.#known = true;
+    if (lost.length) this.#tell({ what: "lost", seats: lost });
     if (any) this.#changed();
+    if (picking || this.busy || this.#asking || this.#stopped) return;
+    const mine = new Set(this.mine);
+    if (seats.some((i) => mine.has(i) && status[i] !== SHOWN[this.stage])) {
+      this.#asking = setTimeout(() => {
+        this.#asking = 0;
+        this.refresh();
+      }, Math.random() * SETTLE);
+    }
   }
   /** free says whether a chosen seat can still be held. */
   free(i) {
-    return this.#state.status[i] === AVAILABLE && !this.gone.has(i);
+    return (this.#state.status[i] === AVAILABLE || this.#ours.has(i)) && !this.gone.has(i);
+  }
+  /** lost are the chosen seats that somebody else has got. */
+  get lost() {
+    return this.#known ? [...this.picked].filter((i) => !this.free(i)) : [];
+  }
+  /** offer is what may be taken in place of all that is chosen, some of which is lost. It stays the same while it is free. */
+  get offer() {
+    const { lost } = this;
+    if (this.stage !== "picking" || !lost.length) return this.#offer = null;
+    const of = `${[...this.picked].join()} ${lost.join()}`;
+    const free = (i) => this.free(i);
+    if (this.#offer?.of !== of || !this.#offer.seats.every(free)) {
+      const found = near(this.#chart, [...this.picked], free, this.#event.orphans);
+      this.#offer = found && { ...found, of };
+    }
+    return this.#offer;
   }
   /** mine are the seats of the booking. */
   get mine() {
@@ -150,6 +197,16 @@ class Cart extends EventTarget {
     this.#changed(true);
     return ids.filter((id) => !free.includes(id));
   }
+  /** restore chooses what was chosen before a reload, also what is gone since. */
+  restore(ids, places) {
+    this.picked = new Set(ids.map((id) => this.#chart.byTicketId.get(id)).filter((i) => i !== void 0).slice(0, this.most));
+    for (const [area, n] of places) if (this.#event.areas.some((a) => a.area === area)) this.setPlaces(area, n);
+    this.#changed(true);
+  }
+  /** chosen are the chosen seats by ticketId. */
+  get chosen() {
+    return [...this.picked].map((i) => this.#chart.ticketId[i]);
+  }
   /** setPlaces wants so many places of an area. */
   setPlaces(area, n) {
     const most = this.most - this.size + (this.places.get(area) ?? 0);
@@ -187,15 +244,27 @@ class Cart extends EventTarget {
       const seats = this.wanted;
       if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
       if (this.places.size) body.areas = this.#areas;
+      for (const i of seats) this.#ours.add(i);
       try {
-        this.#take(await this.#api.call("POST", `/v1/bookings/${this.#event.id}`, { body, key: this.#key }));
+        await this.#ask({ key: this.#key, body, at: Date.now() });
       } catch (err) {
         const p = problem(err);
-        if (!p.passing) this.#key = newKey();
+        if (!p.passing) {
+          this.#key = newKey();
+          this.#ours.clear();
+        }
         this.#lose(p.seats ?? []);
         throw p;
       }
     });
+  }
+  /** instead holds what is offered in place of what is chosen. */
+  async instead() {
+    const { offer } = this;
+    if (!offer || this.busy) return;
+    this.picked = new Set(offer.seats);
+    this.#changed(true);
+    await this.hold();
   }
   /** best has the house choose seats, and holds them with the places chosen. */
   best() {
@@ -203,13 +272,26 @@ class Cart extends EventTarget {
       const body = { bestAvailable: { quantity: Math.min(this.party, this.mostParty), ...this.wish } };
       if (this.places.size) body.areas = this.#areas;
       try {
-        this.#take(await this.#api.call("POST", `/v1/bookings/${this.#event.id}`, { body, key: this.#bestKey }));
+        await this.#ask({ key: this.#bestKey, body, at: Date.now() });
       } catch (err) {
         const p = problem(err);
         if (!p.passing) this.#bestKey = newKey();
         throw p.code === "seats_taken" ? new Problem({ ...p, code: "best_taken" }) : p;
       }
     });
+  }
+  /** ask sends a hold, and keeps it until it is answered. Sent again it is the same one. */
+  async #ask(asked) {
+    const { key, body } = asked;
+    this.#kept.setItem(this.#askedStorage, JSON.stringify(asked));
+    try {
+      this.#take(await this.#api.call("POST", `/v1/bookings/${this.#event.id}`, { body, key }));
+    } catch (err) {
+      if (problem(err).passing) throw err;
+      this.#kept.removeItem(this.#askedStorage);
+      throw err;
+    }
+    this.#kept.removeItem(this.#askedStorage);
   }
   get #areas() {
     return [...this.places].map(([area, quantity]) => ({ area, quantity }));
@@ -229,11 +311,13 @@ class Cart extends EventTarget {
       this.#tell({ what: "extended" });
     });
   }
-  /** giveBack ends the hold; the seats stay chosen. */
+  /** giveBack ends the hold, and a payment under way; the seats stay chosen. */
   giveBack() {
     return this.#busily(async () => {
+      const { stage } = this;
       await this.#api.call("DELETE", `/v1/bookings/${this.order.bookingId}`);
       this.#pickAgain();
+      if (stage === "paying") this.#tell({ what: "cancelled" });
     });
   }
   /** pay tries what the shopper pays with, by the name the house gives it, and waits for the verdict. */
@@ -285,27 +369,40 @@ class Cart extends EventTarget {
       this.#changed();
     }
   }
-  /** expire asks how the booking stands when the clock says its time is over. */
-  async expire() {
-    if (this.stage !== "held") return;
-    const { expiresAt } = this.order;
-    await this.refresh();
-    if (this.stage !== "held" || this.order.expiresAt !== expiresAt || this.#stopped) return;
-    setTimeout(() => this.expire(), 2e3);
-  }
   /** refresh reads the booking from the server. */
   async refresh() {
     if (!this.booking) return;
+    const acts = this.#acts;
     try {
-      this.#take(await this.#api.call("GET", `/v1/bookings/${this.booking.bookingId}`));
+      const answer = await this.#api.call("GET", `/v1/bookings/${this.booking.bookingId}`);
+      if (acts === this.#acts && !this.#stopped) this.#take(answer);
     } catch (err) {
-      if (problem(err).status === 404) this.#over({ code: "hold_expired" });
+      if (problem(err).status === 404 && acts === this.#acts) this.#over({ code: "hold_expired" });
     }
   }
-  /** resume finds the booking that is kept, of before a reload. */
+  /** adopt follows a booking of this account's that was made elsewhere, if it is one and still open. */
+  async adopt(id) {
+    const acts = this.#acts;
+    try {
+      const answer = await this.#api.call("GET", `/v1/bookings/${id}`, { quiet: true });
+      if (acts === this.#acts && this.stage === "picking" && (answer.state === "held" || answer.state === "paying")) this.#take(answer);
+    } catch (err) {
+      problem(err);
+    }
+  }
+  /** declined is why the last payment came to nothing, while another can be tried. */
+  get declined() {
+    const last = this.stage === "held" ? this.order.attempts?.at(-1) : void 0;
+    return last?.state === "failed" ? last.reason ?? "" : null;
+  }
+  /** elsewhere says that the payment under way was begun in another tab. */
+  get elsewhere() {
+    return this.stage === "paying" && !this.#payment;
+  }
+  /** resume finds the booking that is kept, of before a reload, or asks once more for one that had no answer. */
   async resume() {
     const id = this.#kept.getItem(this.#storage);
-    if (!id) return;
+    if (!id) return this.#askAgain();
     const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? "null");
     if (kept?.booking === id) this.#payment = kept;
     try {
@@ -314,6 +411,15 @@ class Cart extends EventTarget {
       if (!problem(err).passing) this.#kept.removeItem(this.#storage);
     }
     this.#recall();
+  }
+  async #askAgain() {
+    const asked = JSON.parse(this.#kept.getItem(this.#askedStorage) ?? "null");
+    if (!asked || Date.now() - asked.at > FRESH) return;
+    try {
+      await this.#ask(asked);
+    } catch (err) {
+      problem(err);
+    }
   }
   /** recall asks what the payment of a page that is gone waits for. */
   async #recall() {
@@ -338,6 +444,9 @@ class Cart extends EventTarget {
   }
   get #storage() {
     return `seatcast.booking.${this.#event.id}`;
+  }
+  get #askedStorage() {
+    return `seatcast.hold.${this.#event.id}`;
   }
   get #paymentStorage() {
     return `seatcast.payment.${this.#event.id}`;
@@ -386,6 +495,7 @@ class Cart extends EventTarget {
   #pickAgain() {
     this.#payTurn++;
     this.picked = new Set(this.mine);
+    for (const i of this.picked) if (this.#state.status[i] === HELD) this.#ours.add(i);
     this.places = new Map((this.booking?.areas ?? []).map((a) => [a.area, a.quantity]));
     this.booking = null;
     this.stage = "picking";
@@ -434,6 +544,7 @@ class Cart extends EventTarget {
   async #busily(f) {
     if (this.busy) return;
     this.busy = true;
+    this.#acts++;
     this.#changed();
     try {
       await f();
@@ -441,6 +552,7 @@ class Cart extends EventTarget {
       await this.#failed(problem(err));
     } finally {
       this.busy = false;
+      this.#acts++;
       this.#changed();
     }
   }

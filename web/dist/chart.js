@@ -4,6 +4,7 @@ const PALETTE = ["#4f7cff", "#12a594", "#e8833a", "#a463f2", "#d6409f", "#5b9a3c
 const ACCESSIBLE = 1;
 const COMPANION = 2;
 const RESTRICTED = 4;
+const BREAK = 8;
 class Chart {
   sha;
   size;
@@ -78,7 +79,7 @@ class Chart {
         this.y[i] = seat2.y;
         this.section[i] = index;
         this.category[i] = categoryOf.get(seat2.category) ?? 0;
-        this.flags[i] = (seat2.accessible ? ACCESSIBLE : 0) | (seat2.companion ? COMPANION : 0) | (seat2.restricted ? RESTRICTED : 0);
+        this.flags[i] = (seat2.accessible ? ACCESSIBLE : 0) | (seat2.companion ? COMPANION : 0) | (seat2.restricted ? RESTRICTED : 0) | (seat2.break ? BREAK : 0);
         this.label[i] = seat2.label;
         this.row[i] = r.label;
         this.ticketId[i] = seat2.ticketId;
@@ -238,4 +239,4 @@ function thin(line) {
   return out;
 }
 
-export { ACCESSIBLE, COMPANION, Chart, RESTRICTED, boxOf, inside };
+export { ACCESSIBLE, BREAK, COMPANION, Chart, RESTRICTED, boxOf, inside };

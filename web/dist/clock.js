@@ -1,5 +1,7 @@
 const KEEP = 10;
 const JUMP = 5e3;
+const ROUGH_JUMP = 2e4;
+const ASK = 2e3;
 class Clock {
   #local;
   // the device's clock, Unix milliseconds
@@ -21,11 +23,13 @@ class Clock {
   }
   /**
    * heardDate takes a Date header: whole seconds, so only until something
-   * finer is heard.
+   * finer is heard, and again when the device's clock was changed since.
    */
   heardDate(header) {
     const at = Date.parse(header ?? "");
-    if (!Number.isNaN(at)) this.#rough = at + 500 - this.#local();
+    if (Number.isNaN(at)) return;
+    this.#rough = at + 500 - this.#local();
+    if (this.#offsets.length && Math.abs(this.#rough - Math.max(...this.#offsets)) > ROUGH_JUMP) this.#offsets = [];
   }
   /** now is the server's time in Unix milliseconds, as well as it is known. */
   now() {
@@ -64,5 +68,28 @@ class Countdown {
     this.#tick(left);
   };
 }
+class Deadline {
+  #countdown;
+  #at = null;
+  #timer = 0;
+  constructor(clock, tick, ask) {
+    this.#countdown = new Countdown(clock, (left) => {
+      tick(left);
+      if (left === 0) this.#over(ask);
+    });
+  }
+  /** until is when it ends, in Unix milliseconds of the server's clock; null: nothing does. */
+  until(at) {
+    if (at === this.#at) return;
+    this.#at = at;
+    clearTimeout(this.#timer);
+    this.#countdown.until(at);
+  }
+  async #over(ask) {
+    const at = this.#at;
+    await ask();
+    if (at === this.#at) this.#timer = setTimeout(() => this.#countdown.until(at), ASK);
+  }
+}
 
-export { Clock, Countdown, mmss };
+export { Clock, Countdown, Deadline, mmss };

@@ -10,10 +10,12 @@ import { translate } from './page.js';
 import { Panel } from './panel.js';
 import { Speaker } from './say.js';
 import { Session } from './session.js';
+import { Tabs } from './tabs.js';
 import { sentence, when } from './words.js';
 
 const clock = new Clock();
-const api = new Api(clock, new Session(), line);
+const session = new Session();
+const api = new Api(clock, session, line);
 const say = new Speaker();
 const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 async function main() {
@@ -32,6 +34,8 @@ async function main() {
 async function open(event) {
   header(event);
   const cart = new Cart(api, event, sessionStorage);
+  const tabs = new Tabs(event.id, cart, () => session.account);
+  const choice = new Choice(event.id, cart);
   const panel = new Panel($("panel"), { api, cart, event, clock, say, reveal: (i) => house.reveal(i) });
   let inside = true;
   let resumed = false;
@@ -55,6 +59,7 @@ async function open(event) {
       },
       chart: (state) => panel.on(state),
       changed: () => {
+        choice.known();
         if (event.areas.length && cart.stage === "picking") panel.draw();
       },
       turned: () => panel.draw(),
@@ -70,6 +75,40 @@ async function open(event) {
   await cart.resume();
   resumed = true;
   leave();
+  choice.resumed();
+  tabs.ask();
+}
+class Choice {
+  #cart;
+  #key;
+  #known = false;
+  // what is free
+  #resumed = false;
+  // what is held
+  constructor(event, cart) {
+    this.#cart = cart;
+    this.#key = `seatcast.choice.${event}`;
+    cart.addEventListener("change", () => this.#keep());
+  }
+  known() {
+    if (this.#known) return;
+    this.#known = true;
+    this.#restore();
+  }
+  resumed() {
+    this.#resumed = true;
+    this.#restore();
+  }
+  #restore() {
+    if (!this.#known || !this.#resumed || this.#cart.stage !== "picking" || this.#cart.size) return;
+    const kept = sessionStorage.getItem(this.#key);
+    if (kept) this.#cart.restore(...JSON.parse(kept));
+  }
+  #keep() {
+    const cart = this.#cart;
+    if (!this.#known || !this.#resumed || cart.stage !== "picking") return;
+    sessionStorage.setItem(this.#key, JSON.stringify([cart.chosen, [...cart.places]]));
+  }
 }
 function header(event) {
   document.title = `${event.name} · Seatcast`;
@@ -84,7 +123,9 @@ function told(cart) {
       extended: [t.event.extended, "good"],
       sold: [t.event.sold, "good"],
       asked: [t.event.asked, "plain"],
-      declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, "bad"]
+      declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, "bad"],
+      cancelled: [t.event.cancelledPayment, "plain"],
+      lost: [t.event.lost, "bad"]
     };
     say.note(...says[e.detail.what]);
   });

@@ -1,4 +1,4 @@
-import { Countdown, mmss } from './clock.js';
+import { Deadline, mmss } from './clock.js';
 import { h, swatch } from './dom.js';
 import { t } from './lang.js';
 import { Means } from './pay.js';
@@ -15,8 +15,9 @@ class Panel {
   #say;
   #reveal;
   #state = null;
-  #countdown;
-  #deadline = "";
+  #deadline;
+  #armed = "";
+  // for what, and until when
   #said = /* @__PURE__ */ new Set();
   // warnings of this deadline
   #wish = null;
@@ -34,7 +35,9 @@ class Panel {
     this.#clock = clock;
     this.#say = say;
     this.#reveal = reveal;
-    this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    this.#deadline = new Deadline(clock, (left) => this.#tick(left), async () => {
+      if (cart.stage === "held") await cart.refresh();
+    });
     this.#means = new Means(api, event, () => this.draw());
     this.#pay = h(
       "form",
@@ -95,11 +98,12 @@ class Panel {
   #arm() {
     const { stage, order } = this.#cart;
     const ends = stage === "held" || stage === "paying" ? order.expiresAt : null;
-    if (`${stage} ${ends}` !== this.#deadline) {
-      this.#deadline = `${stage} ${ends}`;
+    if (`${stage} ${ends}` !== this.#armed) {
+      this.#armed = `${stage} ${ends}`;
       this.#said.clear();
-      this.#countdown.until(ends ? Date.parse(ends) : null);
-    } else if (ends) this.#tick(Date.parse(ends) - this.#clock.now(), true);
+    }
+    this.#deadline.until(ends ? Date.parse(ends) : null);
+    if (ends) this.#tick(Date.parse(ends) - this.#clock.now(), true);
   }
   #tick(left, quiet = false) {
     const el = this.#root.querySelector(".clock");
@@ -113,7 +117,6 @@ class Panel {
       this.#said.add(due);
       this.#say.announce(t.panel.warn[due]);
     }
-    if (left === 0) this.#cart.expire();
   }
   #action(text, key, onclick, kind = "") {
     return h("button", { "data-key": key, class: kind, disabled: this.#cart.busy, onclick }, text);

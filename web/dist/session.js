@@ -29,6 +29,17 @@ class Session {
     sessionStorage.removeItem(TOKEN);
     this.#refused = true;
   }
+  /** account is whose token this tab has: its subject, or all of a token that names none. */
+  get account() {
+    const token = sessionStorage.getItem(TOKEN);
+    if (token === null) return null;
+    try {
+      const { sub } = JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")));
+      return typeof sub === "string" ? sub : token;
+    } catch {
+      return token;
+    }
+  }
   /** visit returns a token, or null where the server offers no demo sign-in. */
   async #visit() {
     if (!this.#demo) return null;

@@ -6,13 +6,15 @@
 //	   └──given back, time over, lost───┘
 //
 // A payment may wait for a step of its shopper's (action), such as an approval at
-// the bank. What must be known to take it after a reload is kept where the page says.
+// the bank. What must be known to take it after a reload is kept where the page says,
+// and so is a hold that was asked for and has no answer yet.
 // What was chosen survives every way back to picking.
 
 import { newKey, problem, Problem, type Api } from './api';
 import type { Chart } from './chart';
+import { near, type Offer } from './near';
 import { allIn, type Costs } from './price';
-import { AVAILABLE, type State } from './state';
+import { AVAILABLE, HELD, SOLD, type State } from './state';
 import type * as wire from './wire';
 
 /** Stage is how far an order is. */
@@ -20,7 +22,8 @@ export type Stage = 'picking' | 'held' | 'paying' | 'sold';
 
 /** Told is what became of the order. */
 export type Told =
-  | { what: 'held' | 'extended' | 'sold' | 'declined' }
+  | { what: 'held' | 'extended' | 'sold' | 'declined' | 'cancelled' }
+  | { what: 'lost'; seats: number[] } // chosen ones that somebody else got
   | { what: 'asked'; go: boolean }; // go: the shopper has just paid
 
 interface Events {
@@ -31,6 +34,15 @@ interface Events {
 
 /** Payment is one under way, or without an answer. */
 interface Payment { booking: string; key: string; method: string; attempt?: string }
+
+/** Asked is a hold without an answer. */
+interface Asked { key: string; body: wire.Take; at: number } // Unix milliseconds of the device's clock
+
+const FRESH = 60000; // ms after which a hold that was never answered is not wanted any more
+const SETTLE = 500; // ms within which whoever's order has changed asks for it: many may at once
+
+/** What the map shows of an order's seats while nothing happens to it. */
+const SHOWN: Partial<Record<Stage, number>> = { held: HELD, paying: HELD, sold: SOLD };
 
 const STEADY: Partial<Record<wire.Order['state'], Stage>> = { held: 'held', paying: 'paying', sold: 'sold', refunded: 'sold' };
 
@@ -66,6 +78,11 @@ export class Cart extends EventTarget {
   #bestKey = newKey();
   #payment: Payment | null = null;
   #payTurn = 0;
+  #known = false; // the map says what is free
+  #ours = new Set<number>(); // seats that were asked for or given back: whose they are the map may not show yet
+  #offer: (Offer & { of: string }) | null = null;
+  #acts = 0; // an answer that was asked for before the last of them comes too late
+  #asking = 0; // timer
 
   constructor(api: Api, event: wire.Event, kept: Kept) {
     super();
@@ -77,6 +94,7 @@ export class Cart extends EventTarget {
   /** stop asks the server nothing more by itself. */
   stop(): void {
     this.#stopped = true;
+    clearTimeout(this.#asking);
   }
 
   /**
@@ -89,6 +107,8 @@ export class Cart extends EventTarget {
     this.alones = new Map(this.#event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
     this.#chart = state.chart;
     this.#state = state;
+    this.#known = false;
+    this.#ours.clear();
     if (!old) return;
     const kept = [...this.picked].map((i) => this.#chart.byTicketId.get(old.ticketId[i])).filter((i) => i !== undefined);
     const areas = new Set(this.#event.areas.map((a) => a.area));
@@ -100,19 +120,52 @@ export class Cart extends EventTarget {
     this.#changed(lost);
   }
 
-  /** seen drops marks of seats that are free again. */
+  /** seen follows changes of the map: what is free, what was chosen and is gone, and what has become of the order's seats. */
   seen(seats: number[]): void {
-    let any = false;
+    const { status } = this.#state;
+    const picking = this.stage === 'picking';
+    let any = !this.#known;
+    const lost: number[] = [];
     for (const i of seats) {
-      any ||= this.picked.has(i);
-      if (this.#state.status[i] === AVAILABLE) this.gone.delete(i);
+      any ||= this.picked.has(i) || this.#offer !== null && this.#offer.seats.includes(i);
+      if (!this.busy) this.#ours.delete(i);
+      if (status[i] === AVAILABLE) this.gone.delete(i);
+      else if (this.#known && picking && !this.busy && this.picked.has(i) && !this.gone.has(i)) lost.push(i);
     }
+    this.#known = true;
+    if (lost.length) this.#tell({ what: 'lost', seats: lost });
     if (any) this.#changed();
+    if (picking || this.busy || this.#asking || this.#stopped) return;
+    const mine = new Set(this.mine);
+    if (seats.some((i) => mine.has(i) && status[i] !== SHOWN[this.stage])) {
+      this.#asking = setTimeout(() => {
+        this.#asking = 0;
+        this.refresh();
+      }, Math.random() * SETTLE);
+    }
   }
 
   /** free says whether a chosen seat can still be held. */
   free(i: number): boolean {
-    return this.#state.status[i] === AVAILABLE && !this.gone.has(i);
+    return (this.#state.status[i] === AVAILABLE || this.#ours.has(i)) && !this.gone.has(i);
+  }
+
+  /** lost are the chosen seats that somebody else has got. */
+  get lost(): number[] {
+    return this.#known ? [...this.picked].filter((i) => !this.free(i)) : [];
+  }
+
+  /** offer is what may be taken in place of all that is chosen, some of which is lost. It stays the same while it is free. */
+  get offer(): Offer | null {
+    const { lost } = this;
+    if (this.stage !== 'picking' || !lost.length) return this.#offer = null;
+    const of = `${[...this.picked].join()} ${lost.join()}`;
+    const free = (i: number) => this.free(i);
+    if (this.#offer?.of !== of || !this.#offer.seats.every(free)) {
+      const found = near(this.#chart, [...this.picked], free, this.#event.orphans);
+      this.#offer = found && { ...found, of };
+    }
+    return this.#offer;
   }
 
   /** mine are the seats of the booking. */
@@ -195,6 +248,18 @@ export class Cart extends EventTarget {
     return ids.filter((id) => !free.includes(id));
   }
 
+  /** restore chooses what was chosen before a reload, also what is gone since. */
+  restore(ids: string[], places: [area: string, quantity: number][]): void {
+    this.picked = new Set(ids.map((id) => this.#chart.byTicketId.get(id)).filter((i) => i !== undefined).slice(0, this.most));
+    for (const [area, n] of places) if (this.#event.areas.some((a) => a.area === area)) this.setPlaces(area, n);
+    this.#changed(true);
+  }
+
+  /** chosen are the chosen seats by ticketId. */
+  get chosen(): string[] {
+    return [...this.picked].map((i) => this.#chart.ticketId[i]);
+  }
+
   /** setPlaces wants so many places of an area. */
   setPlaces(area: string, n: number): void {
     const most = this.most - this.size + (this.places.get(area) ?? 0);
@@ -237,17 +302,30 @@ export class Cart extends EventTarget {
       const seats = this.wanted;
       if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
       if (this.places.size) body.areas = this.#areas;
+      for (const i of seats) this.#ours.add(i); // the map may show them as held before the answer is here
       try {
-        this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#key }));
+        await this.#ask({ key: this.#key, body, at: Date.now() });
       } catch (err) {
         const p = problem(err);
         // After an answer the next try is a new request; without one it is
         // the same, which the server must not carry out twice.
-        if (!p.passing) this.#key = newKey();
+        if (!p.passing) {
+          this.#key = newKey();
+          this.#ours.clear();
+        }
         this.#lose(p.seats ?? []);
         throw p;
       }
     });
+  }
+
+  /** instead holds what is offered in place of what is chosen. */
+  async instead(): Promise<void> {
+    const { offer } = this;
+    if (!offer || this.busy) return;
+    this.picked = new Set(offer.seats);
+    this.#changed(true);
+    await this.hold();
   }
 
   /** best has the house choose seats, and holds them with the places chosen. */
@@ -256,13 +334,27 @@ export class Cart extends EventTarget {
       const body: wire.Take = { bestAvailable: { quantity: Math.min(this.party, this.mostParty), ...this.wish } };
       if (this.places.size) body.areas = this.#areas;
       try {
-        this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key: this.#bestKey }));
+        await this.#ask({ key: this.#bestKey, body, at: Date.now() });
       } catch (err) {
         const p = problem(err);
         if (!p.passing) this.#bestKey = newKey();
         throw p.code === 'seats_taken' ? new Problem({ ...p, code: 'best_taken' }) : p;
       }
     });
+  }
+
+  /** ask sends a hold, and keeps it until it is answered. Sent again it is the same one. */
+  async #ask(asked: Asked): Promise<void> {
+    const { key, body } = asked;
+    this.#kept.setItem(this.#askedStorage, JSON.stringify(asked));
+    try {
+      this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key }));
+    } catch (err) {
+      if (problem(err).passing) throw err;
+      this.#kept.removeItem(this.#askedStorage);
+      throw err;
+    }
+    this.#kept.removeItem(this.#askedStorage);
   }
 
   get #areas(): wire.Take['areas'] {
@@ -286,11 +378,13 @@ export class Cart extends EventTarget {
     });
   }
 
-  /** giveBack ends the hold; the seats stay chosen. */
+  /** giveBack ends the hold, and a payment under way; the seats stay chosen. */
   giveBack(): Promise<void> {
     return this.#busily(async () => {
+      const { stage } = this;
       await this.#api.call('DELETE', `/v1/bookings/${this.order.bookingId}`);
       this.#pickAgain();
+      if (stage === 'paying') this.#tell({ what: 'cancelled' });
     });
   }
 
@@ -347,29 +441,44 @@ export class Cart extends EventTarget {
     }
   }
 
-  /** expire asks how the booking stands when the clock says its time is over. */
-  async expire(): Promise<void> {
-    if (this.stage !== 'held') return;
-    const { expiresAt } = this.order;
-    await this.refresh();
-    if (this.stage !== 'held' || this.order.expiresAt !== expiresAt || this.#stopped) return;
-    setTimeout(() => this.expire(), 2000); // the grace beyond what is shown
-  }
-
   /** refresh reads the booking from the server. */
   async refresh(): Promise<void> {
     if (!this.booking) return;
+    const acts = this.#acts;
     try {
-      this.#take(await this.#api.call('GET', `/v1/bookings/${this.booking.bookingId}`));
+      const answer = await this.#api.call<wire.Order>('GET', `/v1/bookings/${this.booking.bookingId}`);
+      if (acts === this.#acts && !this.#stopped) this.#take(answer);
     } catch (err) {
-      if (problem(err).status === 404) this.#over({ code: 'hold_expired' });
+      if (problem(err).status === 404 && acts === this.#acts) this.#over({ code: 'hold_expired' });
     }
   }
 
-  /** resume finds the booking that is kept, of before a reload. */
+  /** adopt follows a booking of this account's that was made elsewhere, if it is one and still open. */
+  async adopt(id: string): Promise<void> {
+    const acts = this.#acts;
+    try {
+      const answer = await this.#api.call<wire.Order>('GET', `/v1/bookings/${id}`, { quiet: true });
+      if (acts === this.#acts && this.stage === 'picking' && (answer.state === 'held' || answer.state === 'paying')) this.#take(answer);
+    } catch (err) {
+      problem(err); // it is over, or somebody else's
+    }
+  }
+
+  /** declined is why the last payment came to nothing, while another can be tried. */
+  get declined(): string | null {
+    const last = this.stage === 'held' ? this.order.attempts?.at(-1) : undefined;
+    return last?.state === 'failed' ? last.reason ?? '' : null;
+  }
+
+  /** elsewhere says that the payment under way was begun in another tab. */
+  get elsewhere(): boolean {
+    return this.stage === 'paying' && !this.#payment;
+  }
+
+  /** resume finds the booking that is kept, of before a reload, or asks once more for one that had no answer. */
   async resume(): Promise<void> {
     const id = this.#kept.getItem(this.#storage);
-    if (!id) return;
+    if (!id) return this.#askAgain();
     const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
     if (kept?.booking === id) this.#payment = kept;
     try {
@@ -378,6 +487,16 @@ export class Cart extends EventTarget {
       if (!problem(err).passing) this.#kept.removeItem(this.#storage);
     }
     this.#recall();
+  }
+
+  async #askAgain(): Promise<void> {
+    const asked = JSON.parse(this.#kept.getItem(this.#askedStorage) ?? 'null') as Asked | null;
+    if (!asked || Date.now() - asked.at > FRESH) return;
+    try {
+      await this.#ask(asked);
+    } catch (err) {
+      problem(err); // what is chosen is still chosen
+    }
   }
 
   /** recall asks what the payment of a page that is gone waits for. */
@@ -403,6 +522,10 @@ export class Cart extends EventTarget {
 
   get #storage(): string {
     return `seatcast.booking.${this.#event.id}`;
+  }
+
+  get #askedStorage(): string {
+    return `seatcast.hold.${this.#event.id}`;
   }
 
   get #paymentStorage(): string {
@@ -457,6 +580,7 @@ export class Cart extends EventTarget {
   #pickAgain(): void {
     this.#payTurn++;
     this.picked = new Set(this.mine);
+    for (const i of this.picked) if (this.#state.status[i] === HELD) this.#ours.add(i); // free, once the map has heard
     this.places = new Map((this.booking?.areas ?? []).map((a) => [a.area, a.quantity]));
     this.booking = null;
     this.stage = 'picking';
@@ -505,6 +629,7 @@ export class Cart extends EventTarget {
   async #busily(f: () => Promise<void>): Promise<void> {
     if (this.busy) return;
     this.busy = true;
+    this.#acts++;
     this.#changed();
     try {
       await f();
@@ -512,6 +637,7 @@ export class Cart extends EventTarget {
       await this.#failed(problem(err));
     } finally {
       this.busy = false;
+      this.#acts++;
       this.#changed();
     }
   }

@@ -10,6 +10,7 @@ const PALETTE = ['#4f7cff', '#12a594', '#e8833a', '#a463f2', '#d6409f', '#5b9a3c
 export const ACCESSIBLE = 1;
 export const COMPANION = 2;
 export const RESTRICTED = 4;
+export const BREAK = 8; // the seat before it is no neighbour
 
 /** Box is a part of the chart. */
 export interface Box { x0: number; y0: number; x1: number; y1: number }
@@ -98,7 +99,7 @@ export class Chart {
         this.y[i] = seat.y;
         this.section[i] = index;
         this.category[i] = categoryOf.get(seat.category) ?? 0;
-        this.flags[i] = (seat.accessible ? ACCESSIBLE : 0) | (seat.companion ? COMPANION : 0) | (seat.restricted ? RESTRICTED : 0);
+        this.flags[i] = (seat.accessible ? ACCESSIBLE : 0) | (seat.companion ? COMPANION : 0) | (seat.restricted ? RESTRICTED : 0) | (seat.break ? BREAK : 0);
         this.label[i] = seat.label;
         this.row[i] = r.label;
         this.ticketId[i] = seat.ticketId;

@@ -3,6 +3,8 @@
 
 const KEEP = 10; // samples
 const JUMP = 5000; // ms by which the device's clock was certainly changed
+const ROUGH_JUMP = 20000; // the same by a Date header, which may have been long on its way
+const ASK = 2000; // ms between questions what has become of something that should be over
 
 /** Clock estimates the server's time from what the server says. */
 export class Clock {
@@ -28,11 +30,13 @@ export class Clock {
 
   /**
    * heardDate takes a Date header: whole seconds, so only until something
-   * finer is heard.
+   * finer is heard, and again when the device's clock was changed since.
    */
   heardDate(header: string | null): void {
     const at = Date.parse(header ?? '');
-    if (!Number.isNaN(at)) this.#rough = at + 500 - this.#local();
+    if (Number.isNaN(at)) return;
+    this.#rough = at + 500 - this.#local();
+    if (this.#offsets.length && Math.abs(this.#rough - Math.max(...this.#offsets)) > ROUGH_JUMP) this.#offsets = [];
   }
 
   /** now is the server's time in Unix milliseconds, as well as it is known. */
@@ -78,4 +82,36 @@ export class Countdown {
     else this.#timer = setTimeout(() => this.#run(), left % 1000 || 1000);
     this.#tick(left);
   };
+}
+
+/**
+ * Deadline counts down to the end of something, and then asks what has become of it,
+ * again and again while it is not told of another: the server may give it longer than it
+ * says, and the device's clock may have been changed.
+ */
+export class Deadline {
+  #countdown: Countdown;
+  #at: number | null = null;
+  #timer = 0;
+
+  constructor(clock: Clock, tick: (left: number) => void, ask: () => Promise<void>) {
+    this.#countdown = new Countdown(clock, (left) => {
+      tick(left);
+      if (left === 0) this.#over(ask);
+    });
+  }
+
+  /** until is when it ends, in Unix milliseconds of the server's clock; null: nothing does. */
+  until(at: number | null): void {
+    if (at === this.#at) return;
+    this.#at = at;
+    clearTimeout(this.#timer);
+    this.#countdown.until(at);
+  }
+
+  async #over(ask: () => Promise<void>): Promise<void> {
+    const at = this.#at;
+    await ask();
+    if (at === this.#at) this.#timer = setTimeout(() => this.#countdown.until(at), ASK);
+  }
 }

@@ -56,6 +56,8 @@ export const de = {
     asked: 'Ihre Bank möchte, dass Sie diese Zahlung freigeben.',
     declined: 'Die Karte wurde abgelehnt. Ihre Plätze sind weiter reserviert: Versuchen Sie es mit einer anderen Karte.',
     declinedUnheld: 'Die Karte wurde abgelehnt. Versuchen Sie es mit einer anderen Karte.',
+    cancelledPayment: 'Die Zahlung ist abgebrochen. Ihnen wird nichts berechnet, und die Plätze sind wieder frei.',
+    lost: 'Jemand war schneller: Ein Platz, den Sie gewählt haben, ist weg.',
     unheld: 'Plätze können gerade nicht reserviert werden. Sie gehören Ihnen, sobald Sie bezahlt haben: Wer zuerst bezahlt, bekommt sie, und sonst niemandem wird etwas berechnet.',
   },
 

@@ -58,6 +58,8 @@ export const en = {
     asked: 'Your bank wants you to approve this payment.',
     declined: 'The card was declined. Your seats are still held: try another card.',
     declinedUnheld: 'The card was declined. Try another card.',
+    cancelledPayment: 'The payment is cancelled. You have not been charged, and the seats are free again.',
+    lost: 'Somebody was faster: a seat you chose is gone.',
     unheld: 'Seats cannot be held right now. They are yours when you have paid: whoever pays first has them, and nobody else is charged.',
   },
 

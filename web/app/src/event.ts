@@ -11,11 +11,13 @@ import { translate } from './page';
 import { Panel } from './panel';
 import { Speaker, type Kind } from './say';
 import { Session } from './session';
+import { Tabs } from './tabs';
 import type * as wire from './wire';
 import { sentence, when } from './words';
 
 const clock = new Clock();
-const api = new Api(clock, new Session(), line);
+const session = new Session();
+const api = new Api(clock, session, line);
 const say = new Speaker();
 const id = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 
@@ -37,6 +39,8 @@ async function main(): Promise<void> {
 async function open(event: wire.Event): Promise<void> {
   header(event);
   const cart = new Cart(api, event, sessionStorage);
+  const tabs = new Tabs(event.id, cart, () => session.account);
+  const choice = new Choice(event.id, cart);
   const panel = new Panel($('panel'), { api, cart, event, clock, say, reveal: (i) => house.reveal(i) });
   let inside = true; // what the map says; whoever holds seats pays for them first
   let resumed = false;
@@ -47,7 +51,10 @@ async function open(event: wire.Event): Promise<void> {
     watcher: {
       area: (area) => { document.getElementById(`area-${area}`)?.scrollIntoView({ block: 'nearest' }); document.querySelector<HTMLElement>(`#area-${CSS.escape(area)} button:last-child`)?.focus(); },
       chart: (state) => panel.on(state),
-      changed: () => { if (event.areas.length && cart.stage === 'picking') panel.draw(); },
+      changed: () => {
+        choice.known();
+        if (event.areas.length && cart.stage === 'picking') panel.draw();
+      },
       turned: () => panel.draw(),
       mode: (mode) => {
         inside = mode !== 'outside';
@@ -61,6 +68,45 @@ async function open(event: wire.Event): Promise<void> {
   await cart.resume();
   resumed = true;
   leave();
+  choice.resumed();
+  tabs.ask();
+}
+
+/** Choice keeps what is chosen for a reload of this tab. */
+class Choice {
+  #cart: Cart;
+  #key: string;
+  #known = false; // what is free
+  #resumed = false; // what is held
+
+  constructor(event: string, cart: Cart) {
+    this.#cart = cart;
+    this.#key = `seatcast.choice.${event}`;
+    cart.addEventListener('change', () => this.#keep());
+  }
+
+  known(): void {
+    if (this.#known) return;
+    this.#known = true;
+    this.#restore();
+  }
+
+  resumed(): void {
+    this.#resumed = true;
+    this.#restore();
+  }
+
+  #restore(): void {
+    if (!this.#known || !this.#resumed || this.#cart.stage !== 'picking' || this.#cart.size) return;
+    const kept = sessionStorage.getItem(this.#key);
+    if (kept) this.#cart.restore(...JSON.parse(kept) as Parameters<Cart['restore']>);
+  }
+
+  #keep(): void {
+    const cart = this.#cart;
+    if (!this.#known || !this.#resumed || cart.stage !== 'picking') return;
+    sessionStorage.setItem(this.#key, JSON.stringify([cart.chosen, [...cart.places]]));
+  }
 }
 
 function header(event: wire.Event): void {
@@ -79,6 +125,8 @@ function told(cart: Cart): void {
       sold: [t.event.sold, 'good'],
       asked: [t.event.asked, 'plain'],
       declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, 'bad'],
+      cancelled: [t.event.cancelledPayment, 'plain'],
+      lost: [t.event.lost, 'bad'],
     };
     say.note(...says[e.detail.what]);
   });

@@ -4,7 +4,7 @@
 import type { Api } from './api';
 import type { Cart, Stage } from './cart';
 import type { Chart } from './chart';
-import { Countdown, mmss, type Clock } from './clock';
+import { Deadline, mmss, type Clock } from './clock';
 import { h, swatch } from './dom';
 import { t } from './lang';
 import { Means } from './pay';
@@ -26,8 +26,8 @@ export class Panel {
   #say: Speaker;
   #reveal: (i: number) => void;
   #state: State | null = null;
-  #countdown: Countdown;
-  #deadline = '';
+  #deadline: Deadline;
+  #armed = ''; // for what, and until when
   #said = new Set<number>(); // warnings of this deadline
   #wish: string | null = null; // what has the focus again when it is there
   #means: Means;
@@ -42,7 +42,7 @@ export class Panel {
     this.#clock = clock;
     this.#say = say;
     this.#reveal = reveal;
-    this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    this.#deadline = new Deadline(clock, (left) => this.#tick(left), async () => { if (cart.stage === 'held') await cart.refresh(); });
     this.#means = new Means(api, event, () => this.draw());
     this.#pay = h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(() => this.#means.name()); } },
       this.#means.element, h('div', { class: 'actions' }, this.#button));
@@ -99,11 +99,12 @@ export class Panel {
   #arm(): void {
     const { stage, order } = this.#cart;
     const ends = stage === 'held' || stage === 'paying' ? order.expiresAt : null;
-    if (`${stage} ${ends}` !== this.#deadline) {
-      this.#deadline = `${stage} ${ends}`;
+    if (`${stage} ${ends}` !== this.#armed) {
+      this.#armed = `${stage} ${ends}`;
       this.#said.clear();
-      this.#countdown.until(ends ? Date.parse(ends) : null);
-    } else if (ends) this.#tick(Date.parse(ends) - this.#clock.now(), true);
+    }
+    this.#deadline.until(ends ? Date.parse(ends) : null);
+    if (ends) this.#tick(Date.parse(ends) - this.#clock.now(), true);
   }
 
   #tick(left: number, quiet = false): void {
@@ -118,7 +119,6 @@ export class Panel {
       this.#said.add(due);
       this.#say.announce(t.panel.warn[due]);
     }
-    if (left === 0) this.#cart.expire();
   }
 
   #action(text: string, key: string, onclick: () => void, kind = ''): HTMLElement {

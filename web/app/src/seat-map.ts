@@ -7,7 +7,7 @@ import dark from '../public/dark.css?inline';
 import shown from '../public/map.css?inline';
 import { Api, Problem, type Shopper } from './api';
 import { Cart, type Kept, type Stage } from './cart';
-import { Clock, Countdown } from './clock';
+import { Clock, Deadline } from './clock';
 import { h } from './dom';
 import type { Mode } from './feed';
 import { details, House } from './house';
@@ -66,8 +66,7 @@ class Visit {
   #stage: Stage = 'picking';
   #held: string[] | null = null; // seats of the hold
   #why: string | null = null; // it ended
-  #ends: string | null = null; // it will, if nothing is done
-  #countdown = new Countdown(this.#clock, (left) => { if (left === 0) this.#cart.expire(); });
+  #deadline = new Deadline(this.#clock, () => {}, () => this.#cart.refresh());
 
   constructor(host: SeatMapElement, root: ShadowRoot, kept: Kept) {
     this.#host = host;
@@ -94,7 +93,7 @@ class Visit {
   }
 
   #leave(): void {
-    this.#countdown.until(null);
+    this.#deadline.until(null);
     if (!this.house) return;
     this.house.stop();
     this.house = null;
@@ -137,10 +136,15 @@ class Visit {
     });
   }
 
-  /** judge tells a server that is away from one that does not let this page read its answers. */
-  #judge(p: Problem): Promise<Problem> | Problem {
+  /**
+   * judge tells a server that is away, or something before it that answers in its place,
+   * from one that does not let this page read its answers. Everybody may read the script.
+   */
+  async #judge(p: Problem): Promise<Problem> {
     if (p.code !== 'offline' || this.#server === location.origin) return p;
-    return fetch(this.#api.url('/seat-map.js'), { mode: 'no-cors', method: 'HEAD' }).then(() => new Problem({ code: 'origin_not_allowed' }), () => p);
+    const script = await fetch(this.#api.url('/seat-map.js'), { cache: 'no-store' }).catch(() => null);
+    script?.body?.cancel();
+    return script?.ok ? new Problem({ code: 'origin_not_allowed' }) : p;
   }
 
   async #open(): Promise<void> {
@@ -172,6 +176,7 @@ class Visit {
     });
     await house.open();
     if (this.#over) return;
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) cart.refresh(); }, { signal: this.#life.signal });
     this.#says.hidden = true;
     await cart.resume();
   }
@@ -257,11 +262,8 @@ class Visit {
     const cart = this.#cart;
     this.booking = cart.booking;
     if (cart.stage !== this.#stage) return this.#step(cart.stage);
-    const ends = cart.booking?.expiresAt ?? null;
-    if (ends !== this.#ends) {
-      this.#ends = ends;
-      this.#countdown.until(ends ? Date.parse(ends) : null);
-    }
+    const { booking } = cart;
+    this.#deadline.until(booking?.expiresAt && booking.state !== 'sold' ? Date.parse(booking.expiresAt) : null);
     if (cart.busy || !this.house || this.#known !== this.house.state) return;
     if (cart.stage === 'picking') {
       const { chart } = this.house.state;

@@ -34,6 +34,18 @@ export class Session implements Shopper {
     this.#refused = true;
   }
 
+  /** account is whose token this tab has: its subject, or all of a token that names none. */
+  get account(): string | null {
+    const token = sessionStorage.getItem(TOKEN);
+    if (token === null) return null;
+    try {
+      const { sub } = JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')));
+      return typeof sub === 'string' ? sub : token;
+    } catch {
+      return token;
+    }
+  }
+
   /** visit returns a token, or null where the server offers no demo sign-in. */
   async #visit(): Promise<string | null> {
     if (!this.#demo) return null;
