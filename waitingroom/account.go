@@ -17,17 +17,13 @@ type Held struct {
 }
 
 // known is what a signed place says, if it is this ticket's in this room; of any
-// other nothing counts. One that does not name its room was signed by a release that
-// named none, and is of this one when it is no older.
+// other nothing counts.
 func (r *Rooms) known(room *Room, id draw.ID, token string) (Place, bool) {
 	if token == "" {
 		return Place{}, false
 	}
 	p, err := r.o.Keys.OpenPlace(token)
-	if err != nil || p.Event != room.Event || p.Ticket.ID != id {
-		return Place{}, false
-	}
-	if p.Room != room.id() && (p.Room != 0 || p.Issued.Before(room.made)) {
+	if err != nil || p.Event != room.Event || p.Ticket.ID != id || !room.issued(p.Room, p.Issued) {
 		return Place{}, false
 	}
 	return p, true
@@ -61,7 +57,7 @@ func (r *Rooms) entry(room *Room, id draw.ID, b Brought) (e Entry, err error) {
 		e.Proof, until, err = r.o.Keys.OpenProof(b.Altcha, room, id, now)
 	case b.Waited != "":
 		e.Without = ErrProofRequired
-		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room, id, now)
+		e.Proof, until, err = r.o.Keys.OpenWait(b.Waited, room, id, r.o.Wait, now)
 	default:
 		e.Without = ErrProofRequired
 	}

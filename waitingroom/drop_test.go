@@ -135,6 +135,59 @@ func TestWhatIsLeftOfARoomIsRemovedByRemovingItAgain(t *testing.T) {
 	b.admin("DELETE", "", "").wants(t, "nobody has it", 404, "no_queue")
 }
 
+func TestARoomThatDidNotSayWhichItIsSaysItOnceItIsServed(t *testing.T) {
+	b := newBox(t)
+	b.served()
+	b.must(b.rdb.HDel(t.Context(), "room:{"+b.event+"}", "room").Err()) // as a release made it that named none
+	stop := b.run(b.rooms)
+	eventually(t, "it says which room it is", func() bool { return b.rdb.HExists(t.Context(), "room:{"+b.event+"}", "room").Val() })
+	stop()
+	failover := b.remembers()
+	b.admin("DELETE", "", "").wants(t, "it is over", 204, "")
+	failover()
+	b.put(plan(0, 1, 10))
+	b.isNew()
+}
+
+// removes is a DELETE that has removed the room and has not answered yet, by another node.
+func (b *box) removes() (answered func()) {
+	b.Helper()
+	other, done := b.node(), make(chan error, 1)
+	go func() { done <- other.Drop(b.Context(), b.event) }() // joined by answered
+	eventually(b, "the room is gone", func() bool { return b.count(`SELECT count(*) FROM rooms`) == 0 })
+	return func() { b.Helper(); b.must(<-done) }
+}
+
+func TestARoomThatIsMadeWhileAnEarlierOneIsRemovedStays(t *testing.T) {
+	b := newBox(t)
+	b.served()
+	answered := b.removes()
+	b.put(plan(0, 1, 10))
+	b.must(b.rdb.HDel(t.Context(), "room:{"+b.event+"}", "room").Err()) // as a release makes it that names none
+	b.joins("bob", "")
+	answered()
+	if a := b.send("GET", "bob", b.queue("/me"), ""); a.Number != 1 {
+		t.Errorf("who has joined it has %d %s", a.Status, a.Body)
+	}
+}
+
+func TestARoomThatIsBeingMadeWhileAnEarlierOneIsRemovedLosesNothing(t *testing.T) {
+	b := newBox(t)
+	b.served()
+	answered := b.removes()
+	making, err := b.pool.Begin(t.Context())
+	b.must(err)
+	defer func() { _ = making.Rollback(t.Context()) }() // over already, unless the test has failed
+	_, err = making.Exec(t.Context(), `SELECT pg_advisory_xact_lock(hashtextextended('seatcast room:' || $1, 0))`, b.event)
+	b.must(err)
+	b.must(b.rdb.ZAdd(t.Context(), "tar:{"+b.event+"}", redis.Z{Member: "suspect"}).Err()) // what is written first, before the room itself
+	answered()
+	if n := b.rdb.ZCard(t.Context(), "tar:{"+b.event+"}").Val(); n != 1 {
+		t.Error("who is suspected in it is not any more")
+	}
+	b.must(making.Rollback(t.Context()))
+}
+
 func TestANodeThatStillKnowsARoomThatIsGoneSaysNothingOfItInTheNext(t *testing.T) {
 	b := newBox(t)
 	other, reg := b.node(), prometheus.NewRegistry()

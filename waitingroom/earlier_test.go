@@ -1,7 +1,10 @@
 package waitingroom_test
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -38,6 +41,30 @@ func TestWhatAnEarlierRoomOfTheEventHasSignedIsOfNoUse(t *testing.T) {
 		if a := b.joins(user, place); a.Number != c.number {
 			t.Errorf("with a place that names no room, issued %v, %s has %d, not %d", c.issued, user, a.Number, c.number)
 		}
+	}
+}
+
+func TestTheFrameSaysWhichRoomOfTheEventItIsAsItsPlacesDo(t *testing.T) {
+	b := newBox(t)
+	room := func() (place, frame int64) {
+		var token, told struct{ Room int64 }
+		parts := strings.Split(b.joins("ann", "").Place, ".")
+		claims, err := base64.RawURLEncoding.DecodeString(parts[1])
+		b.must(err)
+		b.must(json.Unmarshal(claims, &token))
+		b.must(json.Unmarshal([]byte(b.send("GET", "", b.queue(""), "").Body), &told))
+		return token.Room, told.Room
+	}
+	b.put(plan(0, 1, 10))
+	place, was := room()
+	if place != was || was == 0 {
+		t.Errorf("the place is of %d, the frame of %d", place, was)
+	}
+	b.admin("POST", "/over", "").wants(t, "it ends", 200, "")
+	b.admin("DELETE", "", "").wants(t, "it is over", 204, "")
+	b.put(plan(0, 1, 10))
+	if place, is := room(); place != is || is == was {
+		t.Errorf("after %d the place is of %d, the frame of %d", was, place, is)
 	}
 }
 

@@ -19,6 +19,7 @@ type shown struct {
 	N         int64      `json:"n"`
 	Prev      int64      `json:"prev"` // 0: whatever somebody has, this supersedes it
 	At        int64      `json:"at"`   // Unix ms
+	Room      int64      `json:"room"` // which of those the event had, as a place names it
 	State     State      `json:"state"`
 	Serving   int64      `json:"serving"` // numbers up to it are called
 	Rate      int        `json:"rate"`    // a minute, as it is set
@@ -65,7 +66,7 @@ func (r *Room) drawState() string {
 const pollAfter = 5 * time.Second
 
 func (r *Room) shown(f Frame, e *eta) shown {
-	s := shown{State: f.State, Serving: f.Serving, Rate: f.Rate, Pace: f.Pace, Waiting: f.Waiting, Inside: f.Inside,
+	s := shown{Room: r.id(), State: f.State, Serving: f.Serving, Rate: f.Rate, Pace: f.Pace, Waiting: f.Waiting, Inside: f.Inside,
 		SeatsLeft: f.Free, Since: f.Since.UnixMilli(), Eta: e, JoinsAt: r.Joins, OpensAt: r.Opens, Poll: int(pollAfter.Milliseconds())}
 	switch {
 	case r.Terms.Codes:
@@ -182,7 +183,7 @@ func (h *hall) see(room *Room, f Frame, kept int64) {
 	if f.Last < h.frame.Last {
 		last = max(last, room.last)
 	}
-	h.behind = f.version < room.version || f.Serving < furthest || f.Last < last
+	h.behind = f.version < room.version || f.unnamed || f.Serving < furthest || f.Last < last
 	f.Serving, f.Last = furthest, last
 	h.frame, h.durable = f, max(h.durable, room.serving, kept)
 	s := room.shown(f, h.sampled(f))

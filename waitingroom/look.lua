@@ -2,7 +2,7 @@
 --
 -- KEYS    room, q, adm, pre
 -- ARGV    which room
--- Returns {state, now, serving, last, rate, waiting, inside, free, version, since, pace, slowed}:
+-- Returns {state, now, serving, last, rate, waiting, inside, free, version, since, pace, slowed, 1 when it does not say which room it is}:
 --         waiting are those not called yet, or on the list of the draw; since when the room is there; slowed is why the
 --         pace is below the rate, or seats when more are inside than will find one
 --         {cold}
@@ -24,4 +24,4 @@ if r.factor < 1 then
 elseif r.state == 'open' and waiting > 0 and within >= seated(r) then
   slowed = 'seats'
 end
-return {r.state, now, r.serving, r.last, r.rate, waiting, within, r.free, r.version, r.since, r.pace, slowed}
+return {r.state, now, r.serving, r.last, r.rate, waiting, within, r.free, r.version, r.since, r.pace, slowed, r.named and 0 or 1}

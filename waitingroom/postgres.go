@@ -233,17 +233,16 @@ func (s *Store) changed(ctx context.Context, event, update string, args ...any) 
 
 // drop removes a room that nobody could join yet, or that is over, with its list and
 // its admissions, once clear has removed it elsewhere. ErrNoRoom and ErrState.
-func (s *Store) drop(ctx context.Context, event string, clear func(*Room) error) error {
+func (s *Store) drop(ctx context.Context, event string, clear func() error) error {
 	err := pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-		rows, err := tx.Query(ctx, `DELETE FROM rooms WHERE event_id = $1 AND (joins_at > now() OR state = 'over') RETURNING `+roomColumns, event)
+		tag, err := tx.Exec(ctx, `DELETE FROM rooms WHERE event_id = $1 AND (joins_at > now() OR state = 'over')`, event)
 		if err != nil {
 			return err
 		}
-		one, err := pgx.CollectExactlyOneRow(rows, scanRoom)
-		if err != nil {
-			return err
+		if tag.RowsAffected() == 0 {
+			return pgx.ErrNoRows
 		}
-		return clear(one)
+		return clear()
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
 		if _, err := s.room(ctx, event); err != nil {

@@ -89,7 +89,7 @@ func (k *Keys) OpenProof(payload string, room *Room, id draw.ID, now time.Time) 
 	}
 	_, query, _ := strings.Cut(strings.TrimSuffix(s.Salt, saltEnd), "?")
 	of, err := url.ParseQuery(query)
-	if err != nil || of.Get("event") != room.Event || of.Get("room") != strconv.FormatInt(room.id(), 10) || of.Get("ticket") != id.String() {
+	if err != nil || of.Get("event") != room.Event || of.Get("ticket") != id.String() {
 		return "", until, ErrBadProof
 	}
 	most, err := strconv.Atoi(of.Get("max"))
@@ -100,7 +100,12 @@ func (k *Keys) OpenProof(payload string, room *Room, id draw.ID, now time.Time) 
 	if err != nil {
 		return "", until, ErrBadProof
 	}
-	if until = time.Unix(seconds, 0); !now.Before(until) {
+	until = time.Unix(seconds, 0)
+	named, _ := strconv.ParseInt(of.Get("room"), 10, 64) // 0 where none is
+	switch {
+	case !room.issued(named, until.Add(-proofLife)):
+		return "", until, ErrBadProof
+	case !now.Before(until):
 		return "", until, ErrProofExpired
 	}
 	return s.Challenge, until, nil
@@ -121,12 +126,12 @@ type waitClaims struct {
 	jwt.RegisteredClaims
 }
 
-// OpenWait is OpenProof of what was waited for. ErrBadProof, ErrProofEarly and
+// OpenWait is OpenProof of what was waited for, so long. ErrBadProof, ErrProofEarly and
 // ErrProofExpired.
-func (k *Keys) OpenWait(token string, room *Room, id draw.ID, now time.Time) (name string, until time.Time, err error) {
+func (k *Keys) OpenWait(token string, room *Room, id draw.ID, wait time.Duration, now time.Time) (name string, until time.Time, err error) {
 	var c waitClaims
 	switch err := k.open(token, &c, waitType); {
-	case err != nil, c.Event != room.Event || c.Room != room.id() || c.Ticket != id, c.NotBefore == nil || c.ExpiresAt == nil || c.ID == "":
+	case err != nil, c.Event != room.Event || c.Ticket != id, c.NotBefore == nil || c.ExpiresAt == nil || c.ID == "", !room.issued(c.Room, c.NotBefore.Add(-wait)):
 		return "", until, ErrBadProof
 	case now.Before(c.NotBefore.Time):
 		return "", until, ErrProofEarly

@@ -319,7 +319,7 @@ func (l *Line) Look(ctx context.Context, event string) (Frame, error) {
 	state, _ := got[0].(string)
 	return Frame{At: moment(got[1]), State: State(state), Serving: number(got[2]), Last: number(got[3]),
 		Rate: int(number(got[4])), Waiting: number(got[5]), Inside: number(got[6]), Free: number(got[7]), version: number(got[8]), Since: moment(got[9]),
-		Pace: int(number(got[10])), Slowed: text(got[11])}, nil
+		Pace: int(number(got[10])), Slowed: text(got[11]), unnamed: number(got[12]) == 1}, nil
 }
 
 // Order is what Postgres says of a room. The higher version is the newer one.

@@ -13,7 +13,8 @@ end
 
 -- read returns the room, or nil when it is cold: another room of the event may be there,
 -- an earlier one that was removed while Redis was away, or a later one that whoever asks
--- has not heard of. One that was made by a release that did not say which it is is any.
+-- has not heard of. One that was made by a release that did not say which it is is any,
+-- until it is told.
 local function read(key)
   local f = redis.call('HMGET', key, 'state', 'rate', 'burst', 'cap', 'session', 'free', 'serving', 'last', 'tokens', 'at', 'was', 'version', 'placed', 'since', 'given',
     'factor', 'held', 'room')
@@ -32,6 +33,7 @@ local function read(key)
     factor = factor,
     pace = math.min(rate, math.max(1, math.floor(rate * factor + 0.5))), -- a minute, as it is now
     held = tonumber(f[17] or 0), -- seats that may become free again
+    named = is ~= '0', -- says which room it is
   }
 end
 

@@ -18,6 +18,7 @@ local now = clock()
 local tokens = fill(r, now)
 if serving > r.serving then redis.call('HSET', room, 'serving', serving) end
 if last > r.last then redis.call('HSET', room, 'last', last) end
+if ARGV[10] ~= '0' and version == r.version then redis.call('HSETNX', room, 'room', ARGV[10]) end -- one of a release that did not say which it is
 if version <= r.version then return {'told'} end
 if r.state == 'draw' and state ~= 'draw' or drawn and not r.placed then return {'behind'} end
 if ARGV[10] ~= '0' then redis.call('HSET', room, 'room', ARGV[10]) end

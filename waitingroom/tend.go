@@ -232,10 +232,10 @@ func (r *Rooms) Put(ctx context.Context, event string, p Plan) (*Room, error) {
 // Redis is away the room stays. Where Redis has what a room has left behind that Postgres
 // does not know, that is removed. ErrNoRoom and ErrState.
 func (r *Rooms) Drop(ctx context.Context, event string) error {
-	var line *Line // of the room that is removed
+	removed := false
 	_, err := r.o.Store.locked(ctx, event, false, func(ctx context.Context) error {
-		err := r.o.Store.drop(ctx, event, func(one *Room) error {
-			line = r.o.Line.of(one)
+		err := r.o.Store.drop(ctx, event, func() error {
+			removed = true
 			_, err := r.o.Line.clear(ctx, event)
 			return err
 		})
@@ -251,7 +251,7 @@ func (r *Rooms) Drop(ctx context.Context, event string) error {
 		return err
 	}
 	r.forget(event)
-	if line == nil {
+	if !removed {
 		return nil
 	}
 	known := time.NewTimer(2 * refreshEvery)
@@ -262,10 +262,23 @@ func (r *Rooms) Drop(ctx context.Context, event string) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	if _, err := line.clear(ctx, event); err != nil {
+	if err := r.sweep(ctx, event); err != nil {
 		r.o.Log.WarnContext(ctx, "what was written of a room as it was removed stays in Redis, where it counts for nothing", "event", event, "err", err)
 	}
 	return nil
+}
+
+// sweep removes what was written of a room as it was removed. What is there once the event
+// has another room may be that one's, which removes what it finds as it is made.
+func (r *Rooms) sweep(ctx context.Context, event string) error {
+	_, err := r.o.Store.locked(ctx, event, false, func(ctx context.Context) error {
+		_, err := r.o.Store.room(ctx, event)
+		if errors.Is(err, ErrNoRoom) {
+			_, err = r.o.Line.clear(ctx, event)
+		}
+		return err
+	})
+	return err
 }
 
 // Turn changes what a room does: an open one is Paused, a paused one Open, and any

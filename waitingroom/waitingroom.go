@@ -69,6 +69,7 @@ type Frame struct {
 	Slowed  string    // why the pace is lower, or fewer are let in than it has; empty: it is not
 
 	version int64 // of what the room has been told
+	unnamed bool  // it has not been told which room it is
 }
 
 // Joined is the answer to a join.
@@ -126,6 +127,12 @@ func (r *Room) order() Order {
 // id names a room in what it signs: what an earlier room of the event has signed is of
 // no use in it.
 func (r *Room) id() int64 { return r.made.UnixMicro() }
+
+// issued says whether what names a room was issued by this one. What names none, 0, was
+// issued by a release that did not say which, and is of this one when it is no older.
+func (r *Room) issued(id int64, at time.Time) bool {
+	return id == r.id() || id == 0 && !at.Before(r.made)
+}
 
 // name tells rooms apart in this process.
 func (r *Room) name() string { return fmt.Sprint(r.Event, " ", r.id()) }
