@@ -1,10 +1,13 @@
 package web_test
 
 import (
+	"encoding/base64"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -287,19 +290,201 @@ func TestTheFocusIsNeverLostWithWhatWasPressed(t *testing.T) {
 	}
 }
 
-func TestALineThatIsNoMoreIsLeftAlone(t *testing.T) {
+func TestALineThatIsNoMoreIsLookedForOnceAMinuteAndItsPlaceIsShownOnceItIsThereAgain(t *testing.T) {
 	l := newLine()
 	p, c := l.joinedBy(t)
 	no := func(echo.Context) error { return &web.Problem{Status: 404, Code: "no_queue"} }
 	l.none.Store(&no)
-	p.eval(`const real = window.setTimeout; window.setTimeout = (f, ms, ...a) => real(f, ms / 100, ...a)`)
+	p.eval(`window.waits = []; window.real = window.setTimeout;
+		window.setTimeout = (f, ms, ...a) => { if (ms > 1000) waits.push(ms); return real(f, ms / 100, ...a); }`) // the test's own are shorter
 	c.say("retry: 10")
 	c.cut()
 	p.news("There is no waiting room for this event.")
 	p.Until("the event is shown", `!document.getElementById('enter').hidden && document.getElementById('enter').pathname === '/events/e' && document.getElementById('mine').hidden`)
+	p.eval(`waits.length = 0`)
+	p.Until("it is looked for", `waits.length >= 3`)
+	if waits := browsertest.Eval[[]float64](p.Page, `return waits`); slices.Min(waits) < 45_000 || slices.Max(waits) > 75_000 {
+		t.Errorf("it is looked for after %v ms", waits)
+	}
+	p.eval(`Object.defineProperty(document, 'visibilityState', { configurable: true, value: 'hidden' }); waits.length = 0`)
 	asked := l.looked.Load()
-	p.eval(`await new Promise((f) => setTimeout(f, 50000))`) // half a second
-	if n := l.looked.Load() - asked; n > 0 {
-		t.Errorf("it was asked for %d times more", n)
+	p.eval(`await new Promise((f) => real(f, 1000))`) // in which it would be looked for
+	if n := l.looked.Load() - asked; n > 1 {          // which was on its way
+		t.Errorf("out of sight it was looked for %d times", n)
+	}
+	l.none.Store(nil)
+	p.eval(`delete document.visibilityState; ` + awake)
+	p.ahead("90")
+	if n := l.joined.Load(); n != 2 {
+		t.Errorf("joined %d times", n)
+	}
+	l.tells(<-l.conns, 2, "open", 20)
+	p.ahead("80")
+}
+
+// of is a change of a frame to one of this room.
+func of(room int) (was, is string) {
+	return `"draw":null`, fmt.Sprintf(`"draw":null,"room":%[1]d,"since":%[1]d`, room)
+}
+
+// placeOf is a place as one room signs it.
+func placeOf(room int) string {
+	return "e30." + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"room":%d}`, room)) + ".c2ln"
+}
+
+// keeps has the browser keep what it was given.
+func (p *page) keeps(place string) {
+	p.Helper()
+	p.eval(browsertest.Modules + `
+		const { Keep } = await use('line.js');
+		new Keep('e').place = ` + place)
+}
+
+func TestAPlaceOfAnEarlierRoomCountsForNothingAndNobodyIsInTheNextUnasked(t *testing.T) {
+	const later, now = `"joinsAt":"2030-01-01T00:10:00Z"`, `"joinsAt":"2020-01-01T00:00:00Z"`
+	was, is := of(2)
+	for what, kept := range map[string]string{
+		"who waited":     `{ place: '` + placeOf(1) + `', number: 100, from: 90 }`,
+		"who was inside": `{ room: 1, until: '2099-01-01T00:00:00Z' }`,
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := newLine()
+			p := &page{t, l.open(t)}
+			p.keeps(kept)
+			<-l.conns
+			first := strings.NewReplacer(was, is, now, later).Replace(lineFrame(1, "closed", 0))
+			l.frame.Store(&first)
+			p.Reload()
+			p.news("You can join from Tue")
+			minute, ten := at(10)
+			l.tells(<-l.conns, 2, "open", 0, was, is, now, later, minute, ten)
+			p.shows("join")
+			p.news("The line is open.")
+			if n := l.joined.Load(); n != 0 {
+				t.Errorf("joined %d times", n)
+			}
+			shown := make(chan string, 1)
+			l.accepts(func(place string) { shown <- place })
+			click(p.Page, "join")
+			if place := <-shown; place != "" {
+				t.Errorf("with %q", place)
+			}
+			p.ahead("100")
+		})
+	}
+}
+
+// accepts has everybody join, and tells with which place.
+func (l *line) accepts(shown func(place string)) {
+	join := func(c echo.Context) error {
+		var body struct{ Place string }
+		if err := c.Bind(&body); err != nil {
+			return err
+		}
+		shown(body.Place)
+		return c.JSONBlob(200, []byte(`{"ticket":"`+herTicket+`","state":"open","number":100,"place":"signed"}`))
+	}
+	l.join.Store(&join)
+}
+
+func TestWhoseRoomGivesWayToAnotherWhileThePageIsOpenJoinsItByHandAlone(t *testing.T) {
+	l := newLine()
+	was, is := of(1)
+	first := strings.Replace(lineFrame(1, "open", 10), was, is, 1)
+	l.frame.Store(&first)
+	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":100,"place":"` + placeOf(1) + `"}`)
+	p, c := l.joinedBy(t)
+	was, is = of(2)
+	l.tells(c, 2, "open", 0, was, is)
+	p.news("The line is open.")
+	p.shows("join")
+	p.eval(awake)
+	l.tells(c, 3, "open", 0, was, is, `"waiting":90`, `"waiting":80`)
+	p.Until("the frame is heard", `document.getElementById('left').innerText.includes('80 waiting')`)
+	if n := l.joined.Load(); n != 1 {
+		t.Errorf("joined %d times", n)
+	}
+	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":7,"place":"` + placeOf(2) + `"}`)
+	click(p.Page, "join")
+	p.ahead("7")
+	next := strings.Replace(lineFrame(4, "open", 0), was, is, 1)
+	l.frame.Store(&next)
+	p.Reload()
+	p.ahead("7")
+}
+
+func TestWhoKeepsAPlaceOfALineThatNobodyCanJoinYetIsToldWhenAndTriesNoMore(t *testing.T) {
+	l := newLine()
+	p := &page{t, l.open(t)}
+	p.keeps(`{ place: 'signed', number: 100, from: 90 }`) // by a server that did not say of which room
+	<-l.conns
+	early := func(c echo.Context) error {
+		c.Response().Header().Set("Retry-After", "1")
+		return &web.Problem{Status: 409, Code: "queue_not_open", RetryAfter: time.Second}
+	}
+	l.join.Store(&early)
+	const later, now = `"joinsAt":"2030-01-01T00:10:00Z"`, `"joinsAt":"2020-01-01T00:00:00Z"`
+	first := strings.Replace(lineFrame(1, "closed", 0), now, later, 1)
+	l.frame.Store(&first)
+	p.Reload()
+	p.news("You can join from Tue")
+	p.Until("nothing is wrong", `document.getElementById('trouble').hidden`)
+	p.eval(`await new Promise((f) => setTimeout(f, 1500))`) // in which it would try again
+	if n := l.joined.Load(); n != 1 {
+		t.Errorf("joined %d times", n)
+	}
+	minute, ten := at(10)
+	l.tells(<-l.conns, 2, "open", 0, now, later, minute, ten)
+	p.shows("join")
+	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":100,"place":"signed"}`)
+	click(p.Page, "join")
+	p.ahead("100")
+}
+
+func TestWhatIsFoundOfOneAccountIsNotKeptAsAnothers(t *testing.T) {
+	l := newLine()
+	p := &page{t, l.open(t)}
+	<-l.conns
+	p.eval(browsertest.Modules + `
+		const { Keep } = await use('line.js');
+		const ann = new Keep('e');
+		ann.is('ann');
+		ann.place = { place: 'of ann', number: 3, from: 2 };
+		ann.enter('pass of ann', '2099-01-01T00:00:00Z', 0);
+		sessionStorage.clear()`) // another tab: bob signs in, who has a place from his phone
+	l.finds(func(c echo.Context) error {
+		return c.JSONBlob(200, []byte(`{"ticket":"bob","state":"open","number":100,"place":"of bob"}`))
+	})
+	l.passes(lets("2099-01-01T00:00:00Z"))
+	p.Reload()
+	p.ahead("90")
+	l.tells(<-l.conns, 2, "open", 100)
+	p.shows("enter")
+	got := browsertest.Eval[string](p.Page, browsertest.Modules+`
+		const { Keep, passFor } = await use('line.js');
+		const keep = new Keep('e');
+		const has = () => keep.place.place + ', ' + passFor('/v1/bookings/e');
+		const bob = has();
+		sessionStorage.setItem('seatcast.ticket.e', 'ann');
+		return bob + '; ' + has();`)
+	if got != "of bob, hers; of ann, pass of ann" {
+		t.Errorf("kept are %s", got)
+	}
+}
+
+func TestADrawThatDoesNotSayWhenItsListClosesIsToldWithoutATime(t *testing.T) {
+	l := newLine()
+	drawn := []string{`"draw":null`, `"draw":{"state":"announced","tickets":1}`}
+	first := strings.NewReplacer(drawn...).Replace(lineFrame(1, "draw", 0))
+	l.frame.Store(&first)
+	l.joins(`{"ticket":"` + herTicket + `","state":"draw","draw":true,"place":"receipt","announcement":"5f1e"}`)
+	p := &page{t, l.open(t)}
+	p.news("Whoever joins now takes part in the draw.")
+	click(p.Page, "join")
+	p.Until("it says no more", `document.getElementById('news').innerText === 'You take part in the draw.'`)
+	l.tells(<-l.conns, 2, "draw", 0, append(drawn, `"waiting":90`, `"waiting":80`)...)
+	p.Until("the frame is heard", `document.getElementById('left').innerText.includes('80 waiting')`)
+	if n := l.joined.Load(); n != 1 {
+		t.Errorf("joined %d times", n)
 	}
 }

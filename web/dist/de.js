@@ -247,6 +247,7 @@ const de = {
     closingOut: "Die Liste der Verlosung wird gerade geschlossen. Wer sich jetzt anstellt, steht direkt dahinter.",
     closingIn: "Sie stehen auf der Liste der Verlosung, die gerade geschlossen wird.",
     joinBefore: (time) => `An der Verlosung nimmt teil, wer sich anstellt vor ${time}.`,
+    joinNow: "An der Verlosung nimmt teil, wer sich jetzt anstellt.",
     listed: "Sie nehmen an der Verlosung teil.",
     closesThenOpens: (closes, opens) => `Sie nehmen an der Verlosung teil. Die Liste schließt ${closes}, und die Schlange öffnet ${opens}.`,
     closesThenOpensAt: (closes, opens) => `Sie nehmen an der Verlosung teil. Die Liste schließt ${closes}, und die Schlange öffnet um ${opens}.`,

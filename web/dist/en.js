@@ -252,6 +252,7 @@ const en = {
     closingOut: "The list of the draw is being closed. Whoever joins now is right behind it.",
     closingIn: "You are on the list of the draw, which is being closed.",
     joinBefore: (time) => `Whoever joins before ${time} takes part in the draw.`,
+    joinNow: "Whoever joins now takes part in the draw.",
     listed: "You take part in the draw.",
     closesThenOpens: (closes, opens) => `You take part in the draw. The list closes ${closes}, and the line opens ${opens}.`,
     closesThenOpensAt: (closes, opens) => `You take part in the draw. The list closes ${closes}, and the line opens at ${opens}.`,

@@ -27,6 +27,8 @@ function roomOf(token) {
 }
 class Keep {
   #event;
+  room;
+  // the one there is, once it is known: the place of another is as good as none
   constructor(event) {
     this.#event = event;
   }
@@ -43,7 +45,9 @@ class Keep {
   }
   /** place is what the server gave last. */
   get place() {
-    return read(this.#key(PLACE));
+    const p = read(this.#key(PLACE));
+    const room = p?.place ? roomOf(p.place) : p?.room;
+    return room && this.room && room !== this.room ? null : p;
   }
   set place(p) {
     if (p) localStorage.setItem(this.#key(PLACE), JSON.stringify(p));
@@ -75,7 +79,7 @@ class Keep {
    * it unasked.
    */
   enter(pass, until, now) {
-    this.place = { ...this.place, until };
+    this.place = { ...this.place, until, room: this.room };
     localStorage.setItem(passKey(this.#event), pass);
     cookie(this.#event, pass, Math.ceil((Date.parse(until) - now) / 1e3) + BACK);
   }

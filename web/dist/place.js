@@ -48,7 +48,8 @@ function news(frame, mine, { now, zone, stranger, early }) {
   const out = mine.is === "out";
   switch (frame.state) {
     case "draw": {
-      const closesAt = frame.closesAt;
+      const { closesAt } = frame;
+      if (!closesAt) return out ? t.queue.joinNow : t.queue.listed;
       if (now >= at(closesAt)) return out ? t.queue.closingOut : t.queue.closingIn;
       if (out) return t.queue.joinBefore(tell(closesAt));
       return sameDay(closesAt, frame.opensAt, zone) ? t.queue.closesThenOpensAt(tell(closesAt), hour(frame.opensAt, zone)) : t.queue.closesThenOpens(tell(closesAt), tell(frame.opensAt));

@@ -64,6 +64,10 @@ function failed(p, step, byHand) {
     lost();
     return;
   }
+  if (p.code === "queue_not_open" && mine.is === "back") {
+    mine = OUT;
+    return;
+  }
   troubles.set(step, p);
   const passing = p.passing || p.retryAfter > 0;
   if (passing) later(step, p.retryAfter || 3e3, byHand);
@@ -85,11 +89,19 @@ function forget() {
 const ready = () => called(frame, mine);
 const drawn = () => mine.is === "listed" && frame?.draw?.state === "drawn";
 function hear(f) {
-  if (frame?.state === "none") watch();
-  else if (frame && f.n <= frame.n) return;
+  const first = !frame || frame.state === "none";
+  if (frame?.state === "none") {
+    cancel(seek);
+    watch();
+  } else if (frame && f.n <= frame.n) {
+    return;
+  }
+  const other = f.room && keep.room && f.room !== keep.room;
   const missed = frame?.since && f.since && f.since !== frame.since;
   clock.heard(f.at);
   frame = f;
+  if (f.room) keep.room = f.room;
+  if (first || other) begin();
   if (mine.is === "placed") mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
   if (missed && waits(mine)) later(join, 5e3 * Math.random());
   if (drawn() && !due.has(learnRank)) later(learnRank, 1e3 * Math.random());
@@ -98,8 +110,20 @@ function hear(f) {
   if (ready() && !due.has(ask)) ask();
 }
 let renewAt = null;
+function begin() {
+  forget();
+  renewAt = null;
+  proven = null;
+  const until = Date.parse(keep.place?.until ?? "");
+  if (keep.waits || until > clock.now()) {
+    mine = { is: "back" };
+    back();
+  } else {
+    mine = until && keep.own ? { is: "out", why: "spent" } : OUT;
+  }
+}
 function expiring(f) {
-  if (f.state !== "draw" || mine.is !== "listed") return false;
+  if (f.state !== "draw" || !f.closesAt || mine.is !== "listed") return false;
   const closes = Date.parse(f.closesAt);
   renewAt ??= closes - 15e3 - Math.random() * Math.min(12e4, (closes - f.at) / 2);
   if (f.at < renewAt) return false;
@@ -181,7 +205,11 @@ const join = once(async (byHand) => {
   if (keep.is(got.ticket) && keep.waits) got = await bring(byHand);
   has(got);
 });
-const find = once(async (byHand) => has(await api.call("GET", `${base}/me`, { quiet: !byHand })));
+const find = once(async (byHand) => {
+  const got = await api.call("GET", `${base}/me`, { quiet: !byHand });
+  keep.is(got.ticket);
+  has(got);
+});
 function has(got) {
   const { ticket, place: place2, number: n, insideUntil: until } = got;
   steps().forEach((step) => troubles.delete(step));
@@ -340,9 +368,13 @@ function watch() {
   heard();
 }
 const look = once(async () => hear(await api.get(base)));
+const seek = () => {
+  if (document.visibilityState === "visible") look();
+};
 function end() {
   unwatch();
   [watch, look].forEach(cancel);
+  later(seek, 6e4 * (0.75 + Math.random() / 2));
   forget();
   frame = { state: "none" };
   mine = OUT;
@@ -387,12 +419,8 @@ async function main() {
   addEventListener("storage", () => {
     if (waits(mine) && !keep.waits) find();
   });
-  const until = Date.parse(keep.place?.until ?? "");
-  if (keep.waits || until > clock.now()) mine = { is: "back" };
-  else if (until && keep.own) mine = { is: "out", why: "spent" };
   about();
   watch();
-  await look();
-  if (mine.is === "back") back();
+  look();
 }
 main();

@@ -9,6 +9,7 @@ export interface KeptPlace {
   number?: number;
   from?: number; // how many were before it at first
   until?: string; // its time inside ends, or ended
+  room?: number; // where there is no place that names it
 }
 
 /** KeptReceipt is the signed place of who takes part in a draw. */
@@ -51,6 +52,7 @@ export function roomOf(token: string): number | undefined {
 /** Keep is what this browser keeps of one event, for each account: a second tab finds it too. */
 export class Keep {
   #event: string;
+  room: number | undefined; // the one there is, once it is known: the place of another is as good as none
 
   constructor(event: string) { this.#event = event; }
 
@@ -66,7 +68,11 @@ export class Keep {
   get own(): boolean { return sessionStorage.getItem(TICKET + this.#event) !== null; }
 
   /** place is what the server gave last. */
-  get place(): KeptPlace | null { return read(this.#key(PLACE)); }
+  get place(): KeptPlace | null {
+    const p = read<KeptPlace>(this.#key(PLACE));
+    const room = p?.place ? roomOf(p.place) : p?.room;
+    return room && this.room && room !== this.room ? null : p;
+  }
 
   set place(p: KeptPlace | null) {
     if (p) localStorage.setItem(this.#key(PLACE), JSON.stringify(p));
@@ -100,7 +106,7 @@ export class Keep {
    * it unasked.
    */
   enter(pass: string, until: string, now: number): void {
-    this.place = { ...this.place, until };
+    this.place = { ...this.place, until, room: this.room };
     localStorage.setItem(passKey(this.#event), pass);
     cookie(this.#event, pass, Math.ceil((Date.parse(until) - now) / 1000) + BACK);
   }

@@ -79,6 +79,10 @@ function failed(p: Problem, step: Step, byHand: boolean): void {
     lost();
     return;
   }
+  if (p.code === 'queue_not_open' && mine.is === 'back') { // nobody has a place yet: what is kept is of an earlier line
+    mine = OUT;
+    return;
+  }
   troubles.set(step, p);
   const passing = p.passing || p.retryAfter > 0;
   if (passing) later(step, p.retryAfter || 3000, byHand);
@@ -108,11 +112,19 @@ const drawn = () => mine.is === 'listed' && frame?.draw?.state === 'drawn';
 
 /** hear takes a frame in; one that is older than what we have says nothing. */
 function hear(f: wire.Line): void {
-  if (frame?.state === 'none') watch(); // there is one again
-  else if (frame && f.n <= frame.n) return;
+  const first = !frame || frame.state === 'none';
+  if (frame?.state === 'none') { // there is one again
+    cancel(seek);
+    watch();
+  } else if (frame && f.n <= frame.n) {
+    return;
+  }
+  const other = f.room && keep.room && f.room !== keep.room;
   const missed = frame?.since && f.since && f.since !== frame.since; // the server knows of us only what we bring
   clock.heard(f.at);
   frame = f;
+  if (f.room) keep.room = f.room;
+  if (first || other) begin();
   if (mine.is === 'placed') mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
   if (missed && waits(mine)) later(join, 5000 * Math.random()); // not all at once
   if (drawn() && !due.has(learnRank)) later(learnRank, 1000 * Math.random());
@@ -124,12 +136,29 @@ function hear(f: wire.Line): void {
 let renewAt: number | null = null;
 
 /**
+ * begin is called as a room is heard of that there was not before. What this browser
+ * has kept of it is brought back; what it has of an earlier one counts for nothing.
+ */
+function begin(): void {
+  forget();
+  renewAt = null;
+  proven = null;
+  const until = Date.parse(keep.place?.until ?? '');
+  if (keep.waits || until > clock.now()) {
+    mine = { is: 'back' };
+    back();
+  } else {
+    mine = until && keep.own ? { is: 'out', why: 'spent' } : OUT;
+  }
+}
+
+/**
  * expiring says, once, that the list closes soon: what a server has lost of it since we
  * joined is on it again when we join again.
  */
 function expiring(f: wire.Line): boolean {
-  if (f.state !== 'draw' || mine.is !== 'listed') return false;
-  const closes = Date.parse(f.closesAt!);
+  if (f.state !== 'draw' || !f.closesAt || mine.is !== 'listed') return false;
+  const closes = Date.parse(f.closesAt);
   renewAt ??= closes - 15000 - Math.random() * Math.min(120000, (closes - f.at) / 2); // a frame comes every ten seconds
   if (f.at < renewAt) return false;
   renewAt = Infinity;
@@ -221,7 +250,11 @@ const join: Step = once(async (byHand) => {
 });
 
 /** find asks what this account has, and changes nothing. */
-const find: Step = once(async (byHand) => has(await api.call('GET', `${base}/me`, { quiet: !byHand })));
+const find: Step = once(async (byHand) => {
+  const got = await api.call<wire.Place>('GET', `${base}/me`, { quiet: !byHand });
+  keep.is(got.ticket);
+  has(got);
+});
 
 /** has takes in what the server says this account has. */
 function has(got: wire.Place): void {
@@ -401,10 +434,14 @@ function watch(): void {
 
 const look = once(async () => hear(await api.get(base)));
 
-/** end is called where there is no waiting room: there is nothing to watch or to wait for. */
+/** seek looks whether there is a waiting room by now; who has the page out of sight looks once they see it. */
+const seek: Step = () => { if (document.visibilityState === 'visible') look(); };
+
+/** end is called where there is no waiting room: there is nothing to watch, and now and then it is looked for. */
 function end(): void {
   unwatch();
   [watch, look].forEach(cancel);
+  later(seek, 60000 * (0.75 + Math.random() / 2));
   forget();
   frame = { state: 'none' };
   mine = OUT;
@@ -452,13 +489,9 @@ async function main(): Promise<void> {
     else if (mine.is === 'inside') find();
   });
   addEventListener('storage', () => { if (waits(mine) && !keep.waits) find(); }); // another tab has left, or was let in
-  const until = Date.parse(keep.place?.until ?? '');
-  if (keep.waits || until > clock.now()) mine = { is: 'back' };
-  else if (until && keep.own) mine = { is: 'out', why: 'spent' };
   about();
   watch();
-  await look();
-  if (mine.is === 'back') back();
+  look();
 }
 
 main();

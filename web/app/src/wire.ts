@@ -273,6 +273,7 @@ export interface Line {
   n: number;
   prev: number;
   at: number; // Unix milliseconds
+  room?: number; // which of those the event had, one after the other; older servers do not say it
   state: 'draw' | 'closed' | 'open' | 'paused' | 'over';
   serving: number; // numbers up to it are called
   rate: number; // a minute
