@@ -53,7 +53,7 @@ class House {
       fit: () => this.fit()
     });
     const pick = (i) => this.#choose(i);
-    this.#map = new SeatMap(this.#parts.canvas, {
+    this.#map = new SeatMap(this.#parts.canvas, this.#parts.above, {
       filter: this.#filter,
       events: {
         seat: pick,
@@ -247,6 +247,7 @@ class Holds {
 }
 function furnish({ stage, legend, live }, does) {
   const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": t.map.canvas });
+  const above = h("canvas", { class: "above", "aria-hidden": "true" });
   const here = h("p", { id: "here", class: "here", hidden: true });
   const tip = h("div", { id: "tip", class: "tip", hidden: true });
   const key = (kind, text) => h("li", {}, h("i", { class: kind }), text);
@@ -259,6 +260,7 @@ function furnish({ stage, legend, live }, does) {
         "div",
         { id: "map-view", class: "view" },
         canvas,
+        above,
         here,
         tip,
         h(
@@ -288,7 +290,7 @@ function furnish({ stage, legend, live }, does) {
   const mode = h("span", { id: "live-text" }, t.live.connecting);
   const asOf = h("span", { id: "asof" });
   live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);
-  return { canvas, here, tip, marks, list, views, legend, live, mode, asOf };
+  return { canvas, above, here, tip, marks, list, views, legend, live, mode, asOf };
 }
 
 export { House, details };

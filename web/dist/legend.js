@@ -170,8 +170,10 @@ function paintRowLabels(ctx, { chart, painter }, to) {
       if (n < 2 || !row.label) continue;
       for (const [end, next] of [[row.seats[0], row.seats[1]], [row.seats[n - 1], row.seats[n - 2]]]) {
         const d = chart.distance(end, next) || 1;
-        const x = chart.x[end] + (chart.x[end] - chart.x[next]) / d * chart.pitch;
-        const y = chart.y[end] + (chart.y[end] - chart.y[next]) / d * chart.pitch;
+        const out = chart.pitch * 0.82 / d;
+        const x = chart.x[end] + (chart.x[end] - chart.x[next]) * out;
+        const y = chart.y[end] + (chart.y[end] - chart.y[next]) * out;
+        if (x < to.box.x0 - m || x > to.box.x1 + m || y < to.box.y0 - m || y > to.box.y1 + m) continue;
         ctx.fillText(row.label, (x - to.x0) * to.k, (y - to.y0) * to.k);
       }
     }

@@ -6,6 +6,7 @@ const PICKED = 4;
 const MINE = 5;
 const DIM = 8;
 const FAINT = 0.22;
+const GROUND = -1;
 const SMALL = 2.2;
 function theme(el) {
   const probe = h("span");
@@ -61,6 +62,32 @@ class Painter {
       const stamp = this.#stamp(category[i], look(i), this.chart.flags[i]);
       ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
     }
+  }
+  /** bare paints the ground where seats are, so that they can be painted anew. It covers their corners and no neighbour. */
+  bare(ctx, list, to) {
+    const { x, y } = this.chart;
+    const r = this.chart.radius * to.k;
+    if (r < SMALL) {
+      const side = Math.max(1.4, r * 2.4);
+      ctx.fillStyle = this.colors.slab;
+      for (const i of list) ctx.fillRect((x[i] - to.x0) * to.k - side / 2, (y[i] - to.y0) * to.k - side / 2, side, side);
+      return;
+    }
+    this.#resize(r);
+    const disc = this.#ground();
+    for (const i of list) ctx.drawImage(disc, (x[i] - to.x0) * to.k - disc.width / 2, (y[i] - to.y0) * to.k - disc.height / 2);
+  }
+  #ground() {
+    let made = this.#stamps.get(GROUND);
+    if (made) return made;
+    let ctx;
+    [made, ctx] = sheet(Math.ceil(this.#size * 2.6), Math.ceil(this.#size * 2.6));
+    ctx.fillStyle = this.colors.slab;
+    ctx.beginPath();
+    ctx.arc(made.width / 2, made.height / 2, this.#size * 1.3, 0, 7);
+    ctx.fill();
+    this.#stamps.set(GROUND, made);
+    return made;
   }
   #squares(ctx, list, to, look, size) {
     const { x, y, category, categories } = this.chart;

@@ -2,6 +2,7 @@ import { sheet } from './paint.js';
 
 const TILE = 512;
 const KEEP = 72;
+const LATE = 3e3;
 const OVERVIEW = 1600;
 class Raster {
   scene;
@@ -12,6 +13,8 @@ class Raster {
   ctx;
   box;
   fresh = false;
+  #late = [];
+  // seats that have changed since it was painted
   constructor(scene, k, x0, y0, width, height) {
     this.scene = scene;
     this.k = k;
@@ -20,7 +23,18 @@ class Raster {
     [this.canvas, this.ctx] = sheet(width, height);
     this.box = { x0, y0, x1: x0 + width / k, y1: y0 + height / k };
   }
-  paint() {
+  /** ready paints it, or what has changed in it. */
+  ready() {
+    if (this.fresh && this.#late.length > LATE) this.fresh = false;
+    if (!this.fresh) this.#paint();
+    else if (this.#late.length) this.#repaint();
+    this.#late = [];
+  }
+  /** changed is told of every seat, of which some may be in it. */
+  changed(list) {
+    if (this.fresh && this.#late.length <= LATE) this.#late.push(...list);
+  }
+  #paint() {
     const { ctx, canvas } = this;
     const { chart, painter, look } = this.scene;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
@@ -31,22 +45,13 @@ class Raster {
     painter.seats(ctx, list, this, look);
     this.fresh = true;
   }
-  /** repaint paints seats that changed over what they were. */
-  repaint(list) {
+  #repaint() {
     const { chart, painter, look } = this.scene;
     const r = chart.radius * 1.3;
     const b = this.box;
-    const mine = list.filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
+    const mine = [...new Set(this.#late)].filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
     if (!mine.length) return;
-    this.ctx.fillStyle = painter.colors.slab;
-    this.ctx.beginPath();
-    for (const i of mine) {
-      const x = (chart.x[i] - this.x0) * this.k;
-      const y = (chart.y[i] - this.y0) * this.k;
-      this.ctx.moveTo(x + r * this.k, y);
-      this.ctx.arc(x, y, r * this.k, 0, 7);
-    }
-    this.ctx.fill();
+    painter.bare(this.ctx, mine, this);
     painter.seats(this.ctx, mine, this, look);
   }
 }
@@ -83,10 +88,10 @@ class Rasters {
     this.#overview.fresh = false;
     for (const t of this.#tiles.values()) t.fresh = false;
   }
-  /** repaint takes changed seats into every picture. */
-  repaint(list) {
-    if (list.length > 3e3) return this.stale();
-    for (const r of [this.#overview, ...this.#tiles.values()]) if (r.fresh) r.repaint(list);
+  /** changed tells every picture of seats that look otherwise now: it is painted over when it is next copied. */
+  changed(list) {
+    if (list.length > LATE) return this.stale();
+    for (const r of [this.#overview, ...this.#tiles.values()]) r.changed(list);
   }
   /**
    * draw copies pictures onto the canvas, painting those that are missing
@@ -95,7 +100,7 @@ class Rasters {
    */
   draw(ctx, to, deadline) {
     const o = this.#overview;
-    if (!o.fresh) o.paint();
+    o.ready();
     if (to.k <= o.k * 1.1) {
       copy(ctx, o, to);
       return true;
@@ -110,7 +115,7 @@ class Rasters {
       }
       this.#tiles.delete(tile.key);
       this.#tiles.set(tile.key, t);
-      if (!t.fresh && performance.now() < deadline) t.paint();
+      if (t.fresh || performance.now() < deadline) t.ready();
       copy(ctx, t, to);
       stale ||= !t.fresh;
     }
@@ -118,7 +123,7 @@ class Rasters {
       const tile = missing.shift();
       if (!tile) break;
       const t = tile.make();
-      t.paint();
+      t.ready();
       this.#tiles.set(tile.key, t);
       copy(ctx, t, to);
     }

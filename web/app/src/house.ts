@@ -86,7 +86,7 @@ export class House {
       fit: () => this.fit(),
     });
     const pick = (i: number) => this.#choose(i);
-    this.#map = new SeatMap(this.#parts.canvas, {
+    this.#map = new SeatMap(this.#parts.canvas, this.#parts.above, {
       filter: this.#filter,
       events: {
         seat: pick,
@@ -299,6 +299,7 @@ type Parts = ReturnType<typeof furnish>;
 /** furnish fills the roots, and returns what in them changes. */
 function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'list'): void; zoom(factor: number): void; fit(): void }) {
   const canvas = h('canvas', { id: 'map', tabindex: 0, 'aria-label': t.map.canvas });
+  const above = h('canvas', { class: 'above', 'aria-hidden': 'true' });
   const here = h('p', { id: 'here', class: 'here', hidden: true });
   const tip = h('div', { id: 'tip', class: 'tip', hidden: true });
   const key = (kind: string, text: string) => h('li', {}, h('i', { class: kind }), text);
@@ -307,7 +308,7 @@ function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'li
   const views = {
     map: {
       button: h('button', { id: 'show-map', 'aria-pressed': 'true', onclick: () => does.view('map') }, t.map.map),
-      box: h('div', { id: 'map-view', class: 'view' }, canvas, here, tip,
+      box: h('div', { id: 'map-view', class: 'view' }, canvas, above, here, tip,
         h('div', { class: 'zoom', role: 'group', 'aria-label': t.map.zoom },
           h('button', { id: 'zoom-in', 'aria-label': t.map.zoomIn, onclick: () => does.zoom(1.7) }, '+'),
           h('button', { id: 'zoom-out', 'aria-label': t.map.zoomOut, onclick: () => does.zoom(1 / 1.7) }, '−'),
@@ -324,5 +325,5 @@ function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'li
   const mode = h('span', { id: 'live-text' }, t.live.connecting);
   const asOf = h('span', { id: 'asof' });
   live.append(h('span', { class: 'dot', 'aria-hidden': 'true' }), mode, asOf);
-  return { canvas, here, tip, marks, list, views, legend, live, mode, asOf };
+  return { canvas, above, here, tip, marks, list, views, legend, live, mode, asOf };
 }

@@ -1,5 +1,6 @@
-// The seat map on a canvas: one frame at a time, and only when something has
-// changed. Far out it shows sections with what is left in them, near in the
+// The seat map on two canvases: seats below, above them what is said of them. One
+// frame at a time, and only when something has changed: seats that did are painted
+// over where they are, and all of it is only when the view is another. Far out it shows sections with what is left in them, near in the
 // seats with their numbers.
 
 import { inside, type Chart, type Section } from './chart';
@@ -37,6 +38,7 @@ export interface Sells {
 export class SeatMap {
   #canvas: HTMLCanvasElement;
   #ctx: Pen;
+  #above: Pen; // of the canvas over it
   #events: Events;
   #sells: Sells;
   #filter: Filter;
@@ -50,15 +52,18 @@ export class SeatMap {
   #view = new View();
   #dpr = 1;
   #wanted = 0; // the frame asked for
+  #moved = true; // the view is not the one that is painted
+  #turned: number[] = []; // seats that changed since
   #glide: ((now: number) => boolean) | null = null; // an animation, and whether it goes on
   #flashes = new Map<number, number>(); // i → since when
   #hover = -1;
   #looks = new Map<number, number>(); // i → PICKED or MINE
   #life = new AbortController();
 
-  constructor(canvas: HTMLCanvasElement, { events, sells, filter }: { events: Events; sells: Sells; filter: Filter }) {
+  constructor(canvas: HTMLCanvasElement, above: HTMLCanvasElement, { events, sells, filter }: { events: Events; sells: Sells; filter: Filter }) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
+    this.#above = pen(above);
     this.#events = events;
     this.#sells = sells;
     this.#filter = filter;
@@ -96,18 +101,19 @@ export class SeatMap {
     this.filtered();
     this.#view.bounds(this.#chart);
     this.#view.set(stay ? this.#view : this.#view.whole());
-    this.redraw();
+    this.#move();
   }
 
   /** changed redraws seats whose status is another now. */
   changed(seats: number[], flash: boolean): void {
-    if (!seats.length) return this.redraw(); // areas may have changed
-    this.#rasters.repaint(seats);
+    this.#rasters.changed(seats);
+    if (this.#turned.length + seats.length > DIRECT) this.#moved = true;
+    else this.#turned.push(...seats);
     if (flash && !still.matches) {
       const now = performance.now();
       for (const i of seats.slice(0, 200)) this.#flashes.set(i, now);
     }
-    this.redraw();
+    this.#redraw();
   }
 
   /** filtered dims what its filter leaves out now. */
@@ -115,7 +121,7 @@ export class SeatMap {
     if (!this.#state) return;
     for (let i = 0; i < this.#chart.size; i++) this.#dim[i] = this.#chart.section[i] < 0 || this.#filter.passes(this.#chart, i) ? 0 : DIM;
     this.#rasters.stale();
-    this.redraw();
+    this.#move();
   }
 
   /** looks says which seats are chosen and which are the shopper's own. */
@@ -123,7 +129,7 @@ export class SeatMap {
     this.#looks = new Map();
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
-    this.redraw();
+    this.#redraw();
   }
 
   /** zoom in or out about the middle. */
@@ -141,49 +147,75 @@ export class SeatMap {
     this.#go({ x: this.#chart.x[i], y: this.#chart.y[i], k: Math.max(this.#view.k, 26 / this.#chart.pitch) });
   }
 
-  /** redraw asks for a frame. */
-  redraw(): void {
+  /** move asks for a frame of another view. */
+  #move(): void {
+    this.#moved = true;
+    this.#redraw();
+  }
+
+  #redraw(): void {
     if (!this.#wanted && this.#state) this.#wanted = requestAnimationFrame((now) => this.#frame(now));
   }
 
   #resize(): void {
     const { clientWidth: w, clientHeight: h } = this.#canvas;
     this.#dpr = Math.min(2, devicePixelRatio || 1);
-    this.#canvas.width = Math.round(w * this.#dpr);
-    this.#canvas.height = Math.round(h * this.#dpr);
+    for (const { canvas } of [this.#ctx, this.#above]) {
+      canvas.width = Math.round(w * this.#dpr);
+      canvas.height = Math.round(h * this.#dpr);
+    }
     const whole = this.#state && Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
     Object.assign(this.#view, { width: Math.max(1, w), height: Math.max(1, h) });
     if (!this.#state) return;
     this.#view.bounds(this.#chart);
     this.#view.set(whole || this.#view.k < this.#view.least ? this.#view.whole() : this.#view);
-    this.redraw();
+    this.#move();
   }
 
   #frame(now: number): void {
     this.#wanted = 0;
     if (this.#glide && !this.#glide(now)) this.#glide = null;
-    const done = this.#paint(this.#state!, performance.now() + BUDGET); // no frame is asked for without one
-    if (this.#glide || !done || this.#flashes.size) this.redraw();
+    this.#paint(this.#state!, performance.now() + BUDGET); // no frame is asked for without one
+    if (this.#glide || this.#moved || this.#flashes.size) this.#redraw();
   }
 
-  #paint(state: State, deadline: number): boolean {
-    const ctx = this.#ctx;
+  #paint(state: State, deadline: number): void {
     const v = this.#view;
     const box = v.box();
     const to: Window = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
     const scene: Scene = { chart: this.#chart, state, painter: this.#painter, ...this.#sells };
+    if (this.#moved) this.#moved = !this.#paintAll(scene, to, deadline);
+    else this.#paintTurned(to);
+    this.#turned = [];
+    const above = this.#above;
+    above.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
+    paintAreas(above, scene, to);
+    this.#paintLooks(above, to);
+    this.#paintFlashes(above, to);
+    this.#tags = paintSectionLabels(above, scene, to);
+    this.#tellHere();
+  }
+
+  /** paintAll returns whether nothing is missing. */
+  #paintAll(scene: Scene, to: Window, deadline: number): boolean {
+    const ctx = this.#ctx;
     ctx.fillStyle = this.#painter.colors.paper;
     ctx.fillRect(0, 0, this.#canvas.width, this.#canvas.height);
     paintShapes(ctx, scene, to);
-    paintAreas(ctx, scene, to);
-    let done = true;
-    if (this.#chart.countWithin(box) <= DIRECT) this.#paintSeats(ctx, scene, to);
-    else done = this.#rasters.draw(ctx, to, deadline);
-    this.#paintLooks(ctx, to);
-    this.#paintFlashes(ctx, to);
-    this.#tags = paintSectionLabels(ctx, scene, to);
-    this.#tellHere();
-    return done;
+    if (this.#chart.countWithin(to.box) > DIRECT) return this.#rasters.draw(ctx, to, deadline);
+    this.#paintSeats(ctx, scene, to);
+    return true;
+  }
+
+  /** paintTurned paints seats that changed over what they were. */
+  #paintTurned(to: Window): void {
+    const { x0, y0, x1, y1 } = to.box;
+    const { x, y, pitch: m } = this.#chart;
+    const list = [...new Set(this.#turned)].filter((i) => x[i] > x0 - m && x[i] < x1 + m && y[i] > y0 - m && y[i] < y1 + m);
+    if (!list.length) return;
+    this.#painter.bare(this.#ctx, list, to);
+    this.#painter.seats(this.#ctx, list, to, this.#look);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(this.#ctx, list, to, this.#look);
   }
 
   #tellHere(): void {
@@ -199,7 +231,7 @@ export class SeatMap {
     this.#painter.seats(ctx, list, to, this.#look);
     const r = this.#chart.radius * this.#view.k;
     if (r >= PICKABLE) paintRowLabels(ctx, scene, to);
-    if (r >= LEGIBLE) this.#painter.labels(ctx, list, to, (i) => this.#looks.get(i) ?? this.#look(i));
+    if (r >= LEGIBLE) this.#painter.labels(ctx, list, to, this.#look);
   }
 
   /** looks of the shopper's own seats lie over the pictures, never in them. */
@@ -227,20 +259,27 @@ export class SeatMap {
 
   #paintFlashes(ctx: Pen, to: Window): void {
     const now = performance.now();
+    const glowing = new Map<number, number[]>(); // since when → seats
     for (const [i, at] of this.#flashes) {
       const t = (now - at) / FLASH;
       if (t >= 1) this.#flashes.delete(i);
-      else if (this.#chart.radius * to.k < 4 * this.#dpr) this.#glow(ctx, to, i, 0.18 * (1 - t), 1 + 0.7 * t);
-      else this.#ring(ctx, to, i, this.#painter.colors.ink, 0.5 * (1 - t), 1 + 0.5 * t);
+      else if (this.#chart.radius * to.k >= 4 * this.#dpr) this.#ring(ctx, to, i, this.#painter.colors.ink, 0.5 * (1 - t), 1 + 0.5 * t);
+      else if (!glowing.get(at)?.push(i)) glowing.set(at, [i]);
     }
+    for (const [at, seats] of glowing) this.#glow(ctx, to, seats, 0.18 * (1 - (now - at) / FLASH), 1 + (0.7 * (now - at)) / FLASH);
   }
 
-  /** glow stands for the ring of a seat so small that rings of neighbours would be a tangle. */
-  #glow(ctx: Pen, to: Window, i: number, alpha: number, by: number): void {
+  /** glow stands for the rings of seats so small that rings of neighbours would be a tangle. */
+  #glow(ctx: Pen, to: Window, seats: number[], alpha: number, by: number): void {
+    const r = Math.max(this.#chart.radius * to.k, 2.5 * this.#dpr) * by;
     ctx.globalAlpha = alpha;
     ctx.fillStyle = this.#painter.colors.ink;
     ctx.beginPath();
-    ctx.arc((this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k, Math.max(this.#chart.radius * to.k, 2.5 * this.#dpr) * by, 0, 7);
+    for (const i of seats) {
+      const [x, y] = [(this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k];
+      ctx.moveTo(x + r, y);
+      ctx.arc(x, y, r, 0, 7);
+    }
     ctx.fill();
     ctx.globalAlpha = 1;
   }
@@ -261,7 +300,7 @@ export class SeatMap {
   #jump(view: Aim): void {
     this.#glide = null;
     this.#view.set(view);
-    this.redraw();
+    this.#move();
   }
 
   /** go moves to a view smoothly. */
@@ -276,9 +315,10 @@ export class SeatMap {
       // The centre follows the scale, so that the target moves straight.
       const f = Math.abs(to.k / from.k - 1) < 1e-3 ? e : (1 / from.k - 1 / k) / (1 / from.k - 1 / to.k);
       this.#view.set({ x: from.x + (to.x - from.x) * f, y: from.y + (to.y - from.y) * f, k });
+      this.#moved = true;
       return t < 1;
     };
-    this.redraw();
+    this.#redraw();
   }
 
   #fling(vx: number, vy: number): void {
@@ -291,12 +331,13 @@ export class SeatMap {
       const dt = Math.max(0, now - last);
       last = now;
       this.#view.set(this.#view.panned(vx * dt, vy * dt));
+      this.#moved = true;
       const slow = Math.exp(-dt / 180);
       vx *= slow;
       vy *= slow;
       return Math.hypot(vx, vy) > 0.02;
     };
-    this.redraw();
+    this.#redraw();
   }
 
   #tap(px: number, py: number, touch: boolean): void {
@@ -328,7 +369,7 @@ export class SeatMap {
       if (this.#chart.radius * this.#view.k >= 3) seat = this.#chart.nearest(at.x, at.y, this.#chart.pitch * 0.6);
       what = seat >= 0 ? seat : this.#chart.areas.find((a) => inside(a.points, at.x, at.y)) ?? null;
     }
-    if (seat !== this.#hover) this.redraw();
+    if (seat !== this.#hover) this.#redraw();
     this.#hover = seat;
     this.#canvas.style.cursor = what !== null ? 'pointer' : '';
     this.#events.hover(what, px ?? 0, py ?? 0);

@@ -30,6 +30,7 @@ export const DIM = 8;
 export type Look = (i: number) => number;
 
 const FAINT = 0.22; // of its colour is left of a seat that is not wanted
+const GROUND = -1; // the stamp of no seat
 const SMALL = 2.2; // device pixels of radius below which a seat is a mere square
 
 /**
@@ -85,6 +86,34 @@ export class Painter {
       const stamp = this.#stamp(category[i], look(i), this.chart.flags[i]);
       ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
     }
+  }
+
+  /** bare paints the ground where seats are, so that they can be painted anew. It covers their corners and no neighbour. */
+  bare(ctx: Pen, list: number[], to: Onto): void {
+    const { x, y } = this.chart;
+    const r = this.chart.radius * to.k;
+    if (r < SMALL) {
+      const side = Math.max(1.4, r * 2.4);
+      ctx.fillStyle = this.colors.slab;
+      for (const i of list) ctx.fillRect((x[i] - to.x0) * to.k - side / 2, (y[i] - to.y0) * to.k - side / 2, side, side);
+      return;
+    }
+    this.#resize(r);
+    const disc = this.#ground();
+    for (const i of list) ctx.drawImage(disc, (x[i] - to.x0) * to.k - disc.width / 2, (y[i] - to.y0) * to.k - disc.height / 2);
+  }
+
+  #ground(): HTMLCanvasElement {
+    let made = this.#stamps.get(GROUND);
+    if (made) return made;
+    let ctx;
+    [made, ctx] = sheet(Math.ceil(this.#size * 2.6), Math.ceil(this.#size * 2.6));
+    ctx.fillStyle = this.colors.slab;
+    ctx.beginPath();
+    ctx.arc(made.width / 2, made.height / 2, this.#size * 1.3, 0, 7);
+    ctx.fill();
+    this.#stamps.set(GROUND, made);
+    return made;
   }
 
   #squares(ctx: Pen, list: number[], to: Onto, look: Look, size: number): void {

@@ -1,12 +1,13 @@
 // Pictures of parts of the chart with their seats, kept so that panning and
 // zooming 60,000 seats copies pictures instead of painting seats. A seat that
-// changes is painted over in the pictures that show it.
+// changes is painted over in the pictures that show it, when they are next copied.
 
 import type { Box, Chart } from './chart';
 import { sheet, type Look, type Onto, type Painter, type Pen, type Window } from './paint';
 
 const TILE = 512; // device pixels
 const KEEP = 72; // tiles: 75 MB
+const LATE = 3000; // changed seats from which all are painted anew
 const OVERVIEW = 1600; // device pixels of the longer side of the picture of everything
 
 /** Scene is what the pictures are of. */
@@ -22,6 +23,7 @@ class Raster implements Onto {
   readonly ctx: Pen;
   readonly box: Box;
   fresh = false;
+  #late: number[] = []; // seats that have changed since it was painted
 
   constructor(scene: Scene, k: number, x0: number, y0: number, width: number, height: number) {
     this.scene = scene;
@@ -32,7 +34,20 @@ class Raster implements Onto {
     this.box = { x0, y0, x1: x0 + width / k, y1: y0 + height / k };
   }
 
-  paint(): void {
+  /** ready paints it, or what has changed in it. */
+  ready(): void {
+    if (this.fresh && this.#late.length > LATE) this.fresh = false;
+    if (!this.fresh) this.#paint();
+    else if (this.#late.length) this.#repaint();
+    this.#late = [];
+  }
+
+  /** changed is told of every seat, of which some may be in it. */
+  changed(list: number[]): void {
+    if (this.fresh && this.#late.length <= LATE) this.#late.push(...list);
+  }
+
+  #paint(): void {
     const { ctx, canvas } = this;
     const { chart, painter, look } = this.scene;
     ctx.setTransform(1, 0, 0, 1, 0, 0);
@@ -44,22 +59,13 @@ class Raster implements Onto {
     this.fresh = true;
   }
 
-  /** repaint paints seats that changed over what they were. */
-  repaint(list: number[]): void {
+  #repaint(): void {
     const { chart, painter, look } = this.scene;
-    const r = chart.radius * 1.3; // covers a square seat's corners and no neighbour
+    const r = chart.radius * 1.3;
     const b = this.box;
-    const mine = list.filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
+    const mine = [...new Set(this.#late)].filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
     if (!mine.length) return;
-    this.ctx.fillStyle = painter.colors.slab;
-    this.ctx.beginPath();
-    for (const i of mine) {
-      const x = (chart.x[i] - this.x0) * this.k;
-      const y = (chart.y[i] - this.y0) * this.k;
-      this.ctx.moveTo(x + r * this.k, y);
-      this.ctx.arc(x, y, r * this.k, 0, 7);
-    }
-    this.ctx.fill();
+    painter.bare(this.ctx, mine, this);
     painter.seats(this.ctx, mine, this, look);
   }
 }
@@ -105,10 +111,10 @@ export class Rasters {
     for (const t of this.#tiles.values()) t.fresh = false;
   }
 
-  /** repaint takes changed seats into every picture. */
-  repaint(list: number[]): void {
-    if (list.length > 3000) return this.stale();
-    for (const r of [this.#overview, ...this.#tiles.values()]) if (r.fresh) r.repaint(list);
+  /** changed tells every picture of seats that look otherwise now: it is painted over when it is next copied. */
+  changed(list: number[]): void {
+    if (list.length > LATE) return this.stale();
+    for (const r of [this.#overview, ...this.#tiles.values()]) r.changed(list);
   }
 
   /**
@@ -118,7 +124,7 @@ export class Rasters {
    */
   draw(ctx: Pen, to: Window, deadline: number): boolean {
     const o = this.#overview;
-    if (!o.fresh) o.paint();
+    o.ready();
     if (to.k <= o.k * 1.1) {
       copy(ctx, o, to);
       return true;
@@ -133,7 +139,7 @@ export class Rasters {
       }
       this.#tiles.delete(tile.key);
       this.#tiles.set(tile.key, t);
-      if (!t.fresh && performance.now() < deadline) t.paint();
+      if (t.fresh || performance.now() < deadline) t.ready();
       copy(ctx, t, to);
       stale ||= !t.fresh;
     }
@@ -141,7 +147,7 @@ export class Rasters {
       const tile = missing.shift();
       if (!tile) break;
       const t = tile.make();
-      t.paint();
+      t.ready();
       this.#tiles.set(tile.key, t);
       copy(ctx, t, to);
     }
