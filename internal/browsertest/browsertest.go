@@ -80,6 +80,18 @@ type Page struct {
 // loaded. The tab is closed when the test ends.
 func Open(t testing.TB, url string) *Page {
 	t.Helper()
+	return open(t, url)
+}
+
+// Elsewhere opens url as Open does, in a browser of its own: it shares nothing with
+// the other pages, as tabs of one browser do.
+func Elsewhere(t testing.TB, url string) *Page {
+	t.Helper()
+	return open(t, url, chromedp.WithNewBrowserContext())
+}
+
+func open(t testing.TB, url string, opts ...chromedp.ContextOption) *Page {
+	t.Helper()
 	browser.once.Do(start)
 	if browser.err != nil {
 		if os.Getenv("CI") == "" {
@@ -87,7 +99,7 @@ func Open(t testing.TB, url string) *Page {
 		}
 		t.Fatal(browser.err)
 	}
-	ctx, closeTab := chromedp.NewContext(browser.ctx)
+	ctx, closeTab := chromedp.NewContext(browser.ctx, opts...)
 	t.Cleanup(closeTab)
 	p := &Page{t: t, ctx: ctx}
 	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil { // the tab lives as long as this context
@@ -211,6 +223,14 @@ func (p *Page) intercept(pattern string, answer func(fetch.EventRequestPaused) e
 		}
 	})
 	if _, err := chromedp.Call(p.ctx, fetch.Enable, fetch.EnableParams{Patterns: []*fetch.RequestPattern{{URLPattern: pattern}}}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// Close closes the tab, as a user does.
+func (p *Page) Close() {
+	p.t.Helper()
+	if err := chromedp.Cancel(p.ctx); err != nil {
 		p.t.Fatal(err)
 	}
 }

@@ -1,232 +1,248 @@
-import { Problem } from './api.js';
-import { judge } from './state.js';
+import { Followed } from './followed.js';
+import { Ladder } from './ladder.js';
+import { Reader } from './reader.js';
+import { Share } from './share.js';
 
-const SILENCE = 4e4;
-const FRAMES = ["hello", "snapshot", "delta", "reset", "beat", "degraded"];
+const TAB = {
+  rest: 6e4,
+  // hidden for so long, a tab lets go
+  ask: 1e4,
+  // after a silence of this the one that leads is asked whether it is there
+  answer: 5e3
+  // and is replaced when it does not say so within that
+};
 class Feed {
   #path;
   #api;
   #clock;
   #sink;
-  #guarded;
-  #declined = false;
-  // whoever would not sign in is asked no more
+  #waits;
   #chart;
-  #mine = 0;
-  // the number the sink is at
-  #floor = 0;
-  // no snapshot below it is accepted; only a reset lowers it
-  #resuming = false;
-  #source = null;
-  #timers = { poll: 0, open: 0 };
-  #failures = 0;
+  #reader = new Reader();
+  #ladder;
+  #share;
+  #push = false;
+  #awake = false;
+  #mode = "connecting";
+  #followed = null;
+  // while another tab leads
+  #theirs = null;
+  // how that one is doing
   #turn = 0;
-  // an answer of an earlier turn comes too late
-  #last = 0;
-  // when something was heard, by the device's clock
+  // of charts: an answer of an earlier turn comes too late
+  #resting = 0;
   #life = new AbortController();
-  constructor({ event, chart, guarded = false, api, clock, sink }) {
+  constructor({ event, chart, guarded = false, api, clock, sink, waits }) {
     this.#path = `/v1/events/${encodeURIComponent(event)}`;
     this.#chart = chart;
-    this.#guarded = guarded;
     this.#api = api;
     this.#clock = clock;
     this.#sink = sink;
+    this.#waits = { ...TAB, ...waits };
+    const reader = this.#reader;
+    this.#ladder = new Ladder({
+      event,
+      api,
+      waits,
+      taker: {
+        get mine() {
+          return reader.mine;
+        },
+        take: (frame, id, fresh) => {
+          this.#share.say({ is: "frame", frame, id, fresh });
+          this.#take(frame, id, fresh);
+        },
+        mode: (mode) => this.#be(mode),
+        guarded: () => this.#alone()
+      }
+    });
+    this.#ladder.guarded = guarded;
+    this.#share = new Share(`seatcast.live.1 ${new URL(api.url(this.#path), location.href)}`, {
+      lead: () => this.#lead(),
+      follow: () => this.#follow(),
+      heard: (said) => this.#heard(said)
+    });
   }
   /** start begins with a stream, or with polling. */
   start(stream) {
+    this.#push = stream;
     this.#sink.mode("connecting");
-    if (stream) this.#open();
-    else this.#poll();
+    this.#wake();
     const { signal } = this.#life;
-    const watching = setInterval(() => this.#watch(), 5e3);
-    signal.addEventListener("abort", () => clearInterval(watching));
-    addEventListener("online", () => this.#source ? this.#again(0) : this.#descend(), { signal });
-    document.addEventListener("visibilitychange", () => {
-      if (!document.hidden) this.#watch();
+    const pulse = setInterval(() => this.#pulse(), 1e3);
+    signal.addEventListener("abort", () => clearInterval(pulse));
+    addEventListener("online", () => {
+      if (this.#leads) this.#ladder.online();
     }, { signal });
+    addEventListener("offline", () => {
+      if (this.#leads) this.#be("waiting");
+    }, { signal });
+    document.addEventListener("visibilitychange", () => this.#seen(), { signal });
+    addEventListener("pagehide", () => this.#rest(), { signal });
+    addEventListener("pageshow", () => this.#seen(), { signal });
+    document.addEventListener("freeze", () => this.#rest(), { signal });
+    document.addEventListener("resume", () => this.#seen(), { signal });
+    this.#seen();
   }
   /** stop ends the stream and the polling for good. */
   stop() {
     this.#life.abort();
-    this.#close();
+    clearTimeout(this.#resting);
+    this.#let();
   }
-  #close() {
+  get #leads() {
+    return this.#awake && !this.#followed;
+  }
+  /** seen lets a tab that nobody looks at go, after a while. */
+  #seen() {
+    clearTimeout(this.#resting);
+    if (document.hidden) {
+      this.#resting = setTimeout(() => this.#rest(), this.#waits.rest);
+      return;
+    }
+    this.#wake();
+    this.#ladder.watch(300);
+  }
+  #wake() {
+    if (this.#awake || this.#life.signal.aborted) return;
+    this.#awake = true;
+    if (this.#ladder.guarded) this.#ladder.start(this.#push);
+    else this.#share.join();
+  }
+  /** rest waits to be woken, and goes on then from what is shown. */
+  #rest() {
+    if (!this.#awake) return;
+    this.#let();
+    if (this.#mode !== "connecting") this.#be("waiting");
+  }
+  #let() {
+    this.#awake = false;
     this.#turn++;
-    this.#source?.close();
-    this.#source = null;
-    clearTimeout(this.#timers.poll);
-    clearTimeout(this.#timers.open);
+    this.#share.leave();
+    this.#ladder.stop();
+    this.#followed?.stop();
+    this.#followed = null;
   }
-  async #open() {
-    this.#close();
-    const query = new URLSearchParams();
-    if (this.#mine) query.set("since", String(this.#mine));
-    if (this.#guarded) {
-      const turn = this.#turn;
-      const issued = await this.#call("POST", "live-ticket").catch(() => null);
-      if (turn !== this.#turn) return;
-      if (!issued) {
-        this.#descend();
-        return;
+  /** alone is what a tab is at a map that turns out to be guarded. */
+  #alone() {
+    this.#rest();
+    this.#ladder.guarded = true;
+    this.#wake();
+  }
+  #lead() {
+    this.#followed?.stop();
+    this.#followed = null;
+    this.#turn++;
+    this.#ladder.start(this.#push);
+  }
+  #follow() {
+    this.#turn++;
+    this.#ladder.stop();
+    this.#theirs = null;
+    const followed = this.#followed = new Followed({
+      api: this.#api,
+      path: this.#path,
+      reader: this.#reader,
+      take: (name, data) => {
+        if (data.chart !== this.#chart) this.#newChart(data.chart);
+        else this.#take({ name, data }, data.n, !("stale" in data));
+      },
+      caught: (up) => {
+        const mode = up ? this.#theirs : "waiting";
+        if (mode && mode !== this.#mode) this.#be(mode);
       }
-      query.set("ticket", issued.ticket);
-    }
-    this.#stream(new EventSource(this.#api.url(`${this.#path}/live?${query}`)));
+    }, this.#waits.ask);
+    this.#share.say({ is: "who" });
+    followed.missed(0);
   }
-  #stream(source) {
-    this.#source = source;
-    this.#last = Date.now();
-    for (const name of FRAMES) {
-      source.addEventListener(name, (e) => {
-        if (source === this.#source) this.#take({ name, data: JSON.parse(e.data || "{}") }, Number(e.lastEventId));
-      });
-    }
-    source.onerror = (e) => {
-      if (source !== this.#source || "data" in e) return;
-      if (source.readyState === EventSource.CLOSED) this.#descend();
-      else if (this.#guarded) this.#again(3e3);
-      else this.#sink.mode("waiting");
-    };
+  #be(mode) {
+    this.#mode = mode;
+    this.#sink.mode(mode);
+    if (this.#share.leads) this.#tell();
   }
-  #take({ name, data }, id) {
-    this.#heard();
+  #tell() {
+    this.#share.say({ is: "how", mode: this.#mode, n: this.#reader.mine });
+  }
+  /** heard takes the word of another tab. */
+  #heard(said) {
+    if (!this.#followed) {
+      if (said.is === "who" && this.#share.leads) this.#tell();
+      return;
+    }
+    switch (said.is) {
+      case "frame":
+        this.#followed.heard();
+        this.#take(said.frame, said.id, said.fresh);
+        break;
+      case "how":
+        this.#followed.heard();
+        this.#theirs = said.mode;
+        if (said.n !== this.#reader.mine) this.#followed.missed(said.n);
+        if (!this.#followed.asking && this.#mode !== said.mode) this.#be(said.mode);
+    }
+  }
+  /** pulse replaces a tab that leads and says nothing. */
+  #pulse() {
+    const followed = this.#followed;
+    if (!followed || followed.silence <= this.#waits.ask) return;
+    if (followed.silence <= this.#waits.ask + this.#waits.answer * (1 + Math.random())) {
+      this.#share.say({ is: "who" });
+      return;
+    }
+    followed.heard();
+    this.#share.seize();
+  }
+  #take(frame, id, fresh) {
+    if (fresh) this.#sink.heard();
+    const { name, data } = frame;
     if ("at" in data && data.at) this.#clock.heard(data.at);
     switch (name) {
       case "hello":
-        this.#resuming = true;
-        this.#sink.mode("live");
+        this.#reader.hello();
         if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
         break;
       case "snapshot":
-        this.#snapshot(data);
+        if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
+        else if (this.#reader.snapshot(data)) this.#sink.snapshot(data);
         break;
       case "delta":
-        this.#delta(data);
+        switch (this.#reader.delta(data)) {
+          case "apply":
+            this.#sink.delta(data);
+            break;
+          case "gap":
+            this.#missed(data.n);
+        }
         break;
       case "reset":
-        this.#floor = data.n;
-        this.#mine = 0;
+        this.#reader.reset(data.n);
         break;
       case "beat":
-        if (id > this.#mine && this.#mine) this.#again(500);
-        break;
-      case "degraded":
-        clearTimeout(this.#timers.poll);
-        this.#sink.mode(data.reason === "" ? "live" : data.reason === "no_holds" ? "unheld" : "late");
-        if (data.reason) this.#beside();
-        break;
+        if (id > this.#reader.mine && this.#reader.mine) this.#missed(id);
     }
   }
-  #snapshot(frame) {
-    if (frame.chart && frame.chart !== this.#chart) {
-      this.#newChart(frame.chart);
+  /** missed makes up for frames that did not come. */
+  #missed(upTo) {
+    if (this.#followed) {
+      this.#followed.missed(upTo);
       return;
     }
-    if (frame.n < Math.max(this.#mine, this.#floor)) return;
-    this.#mine = frame.n;
-    this.#floor = frame.n;
-    this.#failures = 0;
-    this.#resuming = true;
-    this.#sink.snapshot(frame);
-  }
-  #delta(frame) {
-    const verdict = judge(this.#mine, frame, this.#resuming);
-    if (verdict === "old") return;
-    if (verdict === "gap") {
-      this.#again(500);
-      return;
-    }
-    if (frame.prev === this.#mine) this.#resuming = false;
-    this.#mine = frame.n;
-    this.#floor = frame.n;
-    this.#failures = 0;
-    this.#sink.delta(frame);
+    this.#be("waiting");
+    this.#ladder.again(500);
   }
   async #newChart(sha) {
-    this.#close();
-    const turn = this.#turn;
-    this.#sink.mode("waiting");
-    try {
-      await this.#sink.chart(sha);
+    const turn = ++this.#turn;
+    this.#ladder.pause();
+    this.#be("waiting");
+    const known = await this.#sink.chart(sha).then(() => true, () => false);
+    if (known) {
       this.#chart = sha;
-      this.#mine = 0;
-    } catch {
-      this.#failures++;
-    }
-    if (turn === this.#turn) this.#again(500);
-  }
-  /** again opens the stream anew, from the number we have, a random moment later. */
-  #again(within) {
-    this.#close();
-    this.#sink.mode("waiting");
-    const wait = within + (this.#failures ? 1e3 * 2 ** Math.min(this.#failures, 5) : 0);
-    this.#failures++;
-    this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
-  }
-  /** beside polls while the stream is open but late. */
-  async #beside() {
-    const turn = this.#turn;
-    const frame = await this.#get().catch(() => null);
-    if (turn !== this.#turn) return;
-    if (frame) this.#snapshot(frame);
-    if (turn === this.#turn) this.#timers.poll = setTimeout(() => this.#beside(), interval(frame));
-  }
-  #get() {
-    return this.#guarded ? this.#call("GET", "seatmap") : this.#api.get(`${this.#path}/seatmap`);
-  }
-  /** call asks for what is guarded, as the shopper. */
-  async #call(method, what) {
-    try {
-      return await this.#api.call(method, `${this.#path}/${what}`, { quiet: this.#declined });
-    } catch (err) {
-      this.#declined ||= codeOf(err) === "token_missing";
-      throw err;
-    }
-  }
-  /** descend polls, and looks again for a stream when the server has one. */
-  #descend() {
-    this.#close();
-    this.#failures++;
-    const wait = 1e3 * 2 ** Math.min(this.#failures, 6);
-    this.#poll(Date.now() + wait * (0.75 + Math.random() / 2));
-  }
-  async #poll(streamAt = Infinity) {
-    const turn = this.#turn;
-    let frame = null;
-    try {
-      frame = await this.#get();
-      if (turn !== this.#turn) return;
-      this.#heard();
-      this.#sink.mode(frame.stale ? "late" : "polling");
-      if (!frame.live) streamAt = Infinity;
-      else if (streamAt === Infinity) streamAt = 0;
-      this.#snapshot(frame);
-    } catch (err) {
-      const code = codeOf(err);
-      if (turn === this.#turn && code === "ticket_missing" && !this.#guarded) {
-        this.#guarded = true;
-        this.#open();
-        return;
-      }
-      if (turn === this.#turn) this.#sink.mode(code === "token_missing" ? "guarded" : code.startsWith("pass_") ? "outside" : "waiting");
+      this.#reader.forget();
     }
     if (turn !== this.#turn) return;
-    if (Date.now() >= streamAt) this.#open();
-    else this.#timers.poll = setTimeout(() => this.#poll(streamAt), interval(frame));
+    if (this.#followed) this.#followed.missed(0);
+    else this.#ladder.again(500);
   }
-  #heard() {
-    this.#last = Date.now();
-    this.#sink.heard();
-  }
-  #watch() {
-    if (this.#source && Date.now() - this.#last > SILENCE) this.#again(3e3);
-  }
-}
-const codeOf = (err) => err instanceof Problem ? err.code : "";
-function interval(frame) {
-  const said = Math.min(6e4, Math.max(500, frame?.poll_after_ms ?? 5e3));
-  return said * (document.hidden ? 4 : 1) * (0.9 + Math.random() / 5);
 }
 
 export { Feed };

@@ -1,13 +1,22 @@
-// The live feed of an event's map. It comes down one ladder: a stream of
-// numbered frames, and polling where the server says so or no stream holds.
+// The live feed of an event's map. Of the tabs of a browser that show it one has the
+// stream, or polls, and the others hear from it. A map that is guarded is each tab's own:
+// what one account is shown, a tab of another must not hear.
 
-import { Problem, type Api } from './api';
+import type { Api } from './api';
 import type { Clock } from './clock';
-import { judge } from './state';
+import { Followed } from './followed';
+import { Ladder, WAITS } from './ladder';
+import { Reader } from './reader';
+import { Share } from './share';
+import type { Frame } from './stream';
 import type * as wire from './wire';
 
-const SILENCE = 40000; // a stream says something at least every 25 s
-const FRAMES: (keyof wire.Frames)[] = ['hello', 'snapshot', 'delta', 'reset', 'beat', 'degraded'];
+/** TAB is how long things of tabs take before something is done, in ms. */
+const TAB = {
+  rest: 60000, // hidden for so long, a tab lets go
+  ask: 10000, // after a silence of this the one that leads is asked whether it is there
+  answer: 5000, // and is replaced when it does not say so within that
+};
 
 /** Mode is how the feed is doing. */
 export type Mode =
@@ -26,8 +35,11 @@ export interface Sink {
   heard(): void; // something arrived: what is shown is as of now
 }
 
-/** Frame is one of a stream, by its name. */
-type Frame = { [K in keyof wire.Frames]: { name: K; data: wire.Frames[K] } }[keyof wire.Frames];
+/** Said is what tabs say to each other. */
+type Said =
+  | { is: 'frame'; frame: Frame; id: number; fresh: boolean }
+  | { is: 'how'; mode: Mode; n: number } // the one that leads is doing
+  | { is: 'who' }; // it is asked
 
 interface Options {
   event: string;
@@ -36,6 +48,7 @@ interface Options {
   api: Api;
   clock: Clock;
   sink: Sink;
+  waits?: Partial<typeof WAITS & typeof TAB>;
 }
 
 /** Feed keeps a Sink at the truth, from start until stop. */
@@ -44,241 +57,238 @@ export class Feed {
   #api: Api;
   #clock: Clock;
   #sink: Sink;
-  #guarded: boolean;
-  #declined = false; // whoever would not sign in is asked no more
+  #waits: typeof TAB;
   #chart: string;
-  #mine = 0; // the number the sink is at
-  #floor = 0; // no snapshot below it is accepted; only a reset lowers it
-  #resuming = false;
-  #source: EventSource | null = null;
-  #timers = { poll: 0, open: 0 };
-  #failures = 0;
-  #turn = 0; // an answer of an earlier turn comes too late
-  #last = 0; // when something was heard, by the device's clock
+  #reader = new Reader();
+  #ladder: Ladder;
+  #share: Share<Said>;
+  #push = false;
+  #awake = false;
+  #mode: Mode = 'connecting';
+  #followed: Followed | null = null; // while another tab leads
+  #theirs: Mode | null = null; // how that one is doing
+  #turn = 0; // of charts: an answer of an earlier turn comes too late
+  #resting = 0;
   #life = new AbortController();
 
-  constructor({ event, chart, guarded = false, api, clock, sink }: Options) {
+  constructor({ event, chart, guarded = false, api, clock, sink, waits }: Options) {
     this.#path = `/v1/events/${encodeURIComponent(event)}`;
     this.#chart = chart;
-    this.#guarded = guarded;
     this.#api = api;
     this.#clock = clock;
     this.#sink = sink;
+    this.#waits = { ...TAB, ...waits };
+    const reader = this.#reader;
+    this.#ladder = new Ladder({
+      event, api, waits,
+      taker: {
+        get mine() { return reader.mine; },
+        take: (frame, id, fresh) => {
+          this.#share.say({ is: 'frame', frame, id, fresh });
+          this.#take(frame, id, fresh);
+        },
+        mode: (mode) => this.#be(mode),
+        guarded: () => this.#alone(),
+      },
+    });
+    this.#ladder.guarded = guarded;
+    this.#share = new Share(`seatcast.live.1 ${new URL(api.url(this.#path), location.href)}`, {
+      lead: () => this.#lead(),
+      follow: () => this.#follow(),
+      heard: (said) => this.#heard(said),
+    });
   }
 
   /** start begins with a stream, or with polling. */
   start(stream: boolean): void {
+    this.#push = stream;
     this.#sink.mode('connecting');
-    if (stream) this.#open();
-    else this.#poll();
+    this.#wake();
     const { signal } = this.#life;
-    const watching = setInterval(() => this.#watch(), 5000);
-    signal.addEventListener('abort', () => clearInterval(watching));
-    addEventListener('online', () => (this.#source ? this.#again(0) : this.#descend()), { signal });
-    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.#watch(); }, { signal });
+    const pulse = setInterval(() => this.#pulse(), 1000);
+    signal.addEventListener('abort', () => clearInterval(pulse));
+    addEventListener('online', () => { if (this.#leads) this.#ladder.online(); }, { signal });
+    addEventListener('offline', () => { if (this.#leads) this.#be('waiting'); }, { signal });
+    document.addEventListener('visibilitychange', () => this.#seen(), { signal });
+    // A page that is left, or frozen, may come back as it was.
+    addEventListener('pagehide', () => this.#rest(), { signal });
+    addEventListener('pageshow', () => this.#seen(), { signal });
+    document.addEventListener('freeze', () => this.#rest(), { signal });
+    document.addEventListener('resume', () => this.#seen(), { signal });
+    this.#seen();
   }
 
   /** stop ends the stream and the polling for good. */
   stop(): void {
     this.#life.abort();
-    this.#close();
+    clearTimeout(this.#resting);
+    this.#let();
   }
 
-  #close(): void {
+  get #leads(): boolean {
+    return this.#awake && !this.#followed;
+  }
+
+  /** seen lets a tab that nobody looks at go, after a while. */
+  #seen(): void {
+    clearTimeout(this.#resting);
+    if (document.hidden) {
+      this.#resting = setTimeout(() => this.#rest(), this.#waits.rest);
+      return;
+    }
+    this.#wake();
+    this.#ladder.watch(300);
+  }
+
+  #wake(): void {
+    if (this.#awake || this.#life.signal.aborted) return;
+    this.#awake = true;
+    if (this.#ladder.guarded) this.#ladder.start(this.#push);
+    else this.#share.join();
+  }
+
+  /** rest waits to be woken, and goes on then from what is shown. */
+  #rest(): void {
+    if (!this.#awake) return;
+    this.#let();
+    if (this.#mode !== 'connecting') this.#be('waiting');
+  }
+
+  #let(): void {
+    this.#awake = false;
     this.#turn++;
-    this.#source?.close();
-    this.#source = null;
-    clearTimeout(this.#timers.poll);
-    clearTimeout(this.#timers.open);
+    this.#share.leave();
+    this.#ladder.stop();
+    this.#followed?.stop();
+    this.#followed = null;
   }
 
-  async #open(): Promise<void> {
-    this.#close();
-    const query = new URLSearchParams();
-    if (this.#mine) query.set('since', String(this.#mine));
-    if (this.#guarded) {
-      const turn = this.#turn;
-      const issued = await this.#call<wire.LiveTicket>('POST', 'live-ticket').catch(() => null);
-      if (turn !== this.#turn) return;
-      if (!issued) {
-        this.#descend();
-        return;
-      }
-      query.set('ticket', issued.ticket);
+  /** alone is what a tab is at a map that turns out to be guarded. */
+  #alone(): void {
+    this.#rest();
+    this.#ladder.guarded = true;
+    this.#wake();
+  }
+
+  #lead(): void {
+    this.#followed?.stop();
+    this.#followed = null;
+    this.#turn++;
+    this.#ladder.start(this.#push);
+  }
+
+  #follow(): void {
+    this.#turn++;
+    this.#ladder.stop();
+    this.#theirs = null;
+    const followed = this.#followed = new Followed({
+      api: this.#api, path: this.#path, reader: this.#reader,
+      take: (name: 'snapshot' | 'delta', data: wire.Polled | wire.Since) => {
+        if (data.chart !== this.#chart) this.#newChart(data.chart);
+        else this.#take({ name, data } as Frame, data.n, !('stale' in data));
+      },
+      caught: (up) => {
+        const mode = up ? this.#theirs : 'waiting';
+        if (mode && mode !== this.#mode) this.#be(mode);
+      },
+    }, this.#waits.ask);
+    this.#share.say({ is: 'who' });
+    followed.missed(0);
+  }
+
+  #be(mode: Mode): void {
+    this.#mode = mode;
+    this.#sink.mode(mode);
+    if (this.#share.leads) this.#tell();
+  }
+
+  #tell(): void {
+    this.#share.say({ is: 'how', mode: this.#mode, n: this.#reader.mine });
+  }
+
+  /** heard takes the word of another tab. */
+  #heard(said: Said): void {
+    if (!this.#followed) {
+      if (said.is === 'who' && this.#share.leads) this.#tell();
+      return;
     }
-    this.#stream(new EventSource(this.#api.url(`${this.#path}/live?${query}`)));
-  }
-
-  #stream(source: EventSource): void {
-    this.#source = source;
-    this.#last = Date.now();
-    for (const name of FRAMES) {
-      source.addEventListener(name, (e: MessageEvent<string>) => {
-        if (source === this.#source) this.#take({ name, data: JSON.parse(e.data || '{}') } as Frame, Number(e.lastEventId));
-      });
+    switch (said.is) {
+      case 'frame':
+        this.#followed.heard();
+        this.#take(said.frame, said.id, said.fresh);
+        break;
+      case 'how':
+        this.#followed.heard();
+        this.#theirs = said.mode;
+        if (said.n !== this.#reader.mine) this.#followed.missed(said.n);
+        if (!this.#followed.asking && this.#mode !== said.mode) this.#be(said.mode);
     }
-    source.onerror = (e) => {
-      if (source !== this.#source || 'data' in e) return; // the server's own word "error" comes here too; a cut follows it
-      // The browser comes back by itself after a cut; after any answer that
-      // is not a stream (204: poll; 503: overload) it gives up for good.
-      if (source.readyState === EventSource.CLOSED) this.#descend();
-      else if (this.#guarded) this.#again(3000); // its ticket is used up: it comes back with another
-      else this.#sink.mode('waiting');
-    };
   }
 
-  #take({ name, data }: Frame, id: number): void {
-    this.#heard();
+  /** pulse replaces a tab that leads and says nothing. */
+  #pulse(): void {
+    const followed = this.#followed;
+    if (!followed || followed.silence <= this.#waits.ask) return;
+    if (followed.silence <= this.#waits.ask + this.#waits.answer * (1 + Math.random())) {
+      this.#share.say({ is: 'who' });
+      return;
+    }
+    followed.heard(); // the next one is given its time
+    this.#share.seize();
+  }
+
+  #take(frame: Frame, id: number, fresh: boolean): void {
+    if (fresh) this.#sink.heard();
+    const { name, data } = frame;
     if ('at' in data && data.at) this.#clock.heard(data.at);
     switch (name) {
       case 'hello':
-        this.#resuming = true;
-        this.#sink.mode('live');
+        this.#reader.hello();
         if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
         break;
       case 'snapshot':
-        this.#snapshot(data);
+        if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
+        else if (this.#reader.snapshot(data)) this.#sink.snapshot(data);
         break;
       case 'delta':
-        this.#delta(data);
+        switch (this.#reader.delta(data)) {
+          case 'apply':
+            this.#sink.delta(data);
+            break;
+          case 'gap':
+            this.#missed(data.n);
+        }
         break;
       case 'reset':
-        this.#floor = data.n; // also when it is below ours: then what we have was lost
-        this.#mine = 0;
+        this.#reader.reset(data.n);
         break;
       case 'beat':
         // Its id is the number we hold as the server knows it: if it is above ours, frames were lost.
-        if (id > this.#mine && this.#mine) this.#again(500);
-        break;
-      case 'degraded':
-        clearTimeout(this.#timers.poll);
-        this.#sink.mode(data.reason === '' ? 'live' : data.reason === 'no_holds' ? 'unheld' : 'late');
-        if (data.reason) this.#beside();
-        break;
+        if (id > this.#reader.mine && this.#reader.mine) this.#missed(id);
     }
   }
 
-  #snapshot(frame: wire.Snapshot): void {
-    if (frame.chart && frame.chart !== this.#chart) {
-      this.#newChart(frame.chart);
+  /** missed makes up for frames that did not come. */
+  #missed(upTo: number): void {
+    if (this.#followed) {
+      this.#followed.missed(upTo);
       return;
     }
-    if (frame.n < Math.max(this.#mine, this.#floor)) return; // never back in time
-    this.#mine = frame.n;
-    this.#floor = frame.n;
-    this.#failures = 0;
-    this.#resuming = true; // what follows in a stream may begin before it
-    this.#sink.snapshot(frame);
-  }
-
-  #delta(frame: wire.Delta): void {
-    const verdict = judge(this.#mine, frame, this.#resuming);
-    if (verdict === 'old') return;
-    if (verdict === 'gap') {
-      this.#again(500);
-      return;
-    }
-    if (frame.prev === this.#mine) this.#resuming = false;
-    this.#mine = frame.n;
-    this.#floor = frame.n;
-    this.#failures = 0;
-    this.#sink.delta(frame);
+    this.#be('waiting');
+    this.#ladder.again(500);
   }
 
   async #newChart(sha: string): Promise<void> {
-    this.#close();
-    const turn = this.#turn;
-    this.#sink.mode('waiting');
-    try {
-      await this.#sink.chart(sha);
+    const turn = ++this.#turn;
+    this.#ladder.pause();
+    this.#be('waiting');
+    const known = await this.#sink.chart(sha).then(() => true, () => false); // the next hello or snapshot names it again
+    if (known) {
       this.#chart = sha;
-      this.#mine = 0;
-    } catch {
-      this.#failures++; // the next hello or snapshot names it again
+      this.#reader.forget();
     }
-    if (turn === this.#turn) this.#again(500);
-  }
-
-  /** again opens the stream anew, from the number we have, a random moment later. */
-  #again(within: number): void {
-    this.#close();
-    this.#sink.mode('waiting');
-    const wait = within + (this.#failures ? 1000 * 2 ** Math.min(this.#failures, 5) : 0);
-    this.#failures++;
-    this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
-  }
-
-  /** beside polls while the stream is open but late. */
-  async #beside(): Promise<void> {
-    const turn = this.#turn;
-    const frame = await this.#get().catch(() => null);
     if (turn !== this.#turn) return;
-    if (frame) this.#snapshot(frame);
-    if (turn === this.#turn) this.#timers.poll = setTimeout(() => this.#beside(), interval(frame));
+    if (this.#followed) this.#followed.missed(0);
+    else this.#ladder.again(500);
   }
-
-  #get(): Promise<wire.Polled> {
-    return this.#guarded ? this.#call('GET', 'seatmap') : this.#api.get(`${this.#path}/seatmap`);
-  }
-
-  /** call asks for what is guarded, as the shopper. */
-  async #call<T>(method: string, what: string): Promise<T> {
-    try {
-      return await this.#api.call<T>(method, `${this.#path}/${what}`, { quiet: this.#declined });
-    } catch (err) {
-      this.#declined ||= codeOf(err) === 'token_missing';
-      throw err;
-    }
-  }
-
-  /** descend polls, and looks again for a stream when the server has one. */
-  #descend(): void {
-    this.#close();
-    this.#failures++;
-    const wait = 1000 * 2 ** Math.min(this.#failures, 6);
-    this.#poll(Date.now() + wait * (0.75 + Math.random() / 2));
-  }
-
-  async #poll(streamAt = Infinity): Promise<void> {
-    const turn = this.#turn;
-    let frame: wire.Polled | null = null;
-    try {
-      frame = await this.#get();
-      if (turn !== this.#turn) return;
-      this.#heard();
-      this.#sink.mode(frame.stale ? 'late' : 'polling');
-      if (!frame.live) streamAt = Infinity;
-      else if (streamAt === Infinity) streamAt = 0;
-      this.#snapshot(frame);
-    } catch (err) {
-      const code = codeOf(err);
-      if (turn === this.#turn && code === 'ticket_missing' && !this.#guarded) { // it is guarded since this page was opened
-        this.#guarded = true;
-        this.#open();
-        return;
-      }
-      if (turn === this.#turn) this.#sink.mode(code === 'token_missing' ? 'guarded' : code.startsWith('pass_') ? 'outside' : 'waiting');
-    }
-    if (turn !== this.#turn) return; // another chart, or something else took over
-    if (Date.now() >= streamAt) this.#open();
-    else this.#timers.poll = setTimeout(() => this.#poll(streamAt), interval(frame));
-  }
-
-  #heard(): void {
-    this.#last = Date.now();
-    this.#sink.heard();
-  }
-
-  #watch(): void {
-    if (this.#source && Date.now() - this.#last > SILENCE) this.#again(3000);
-  }
-}
-
-/** codeOf is the code of a Problem. */
-const codeOf = (err: unknown): string => (err instanceof Problem ? err.code : '');
-
-/** interval is how long to wait after a poll: as the server said, never all at once. */
-function interval(frame: wire.Polled | null): number {
-  const said = Math.min(60000, Math.max(500, frame?.poll_after_ms ?? 5000));
-  return said * (document.hidden ? 4 : 1) * (0.9 + Math.random() / 5);
 }

@@ -164,6 +164,9 @@ export interface Polled extends Snapshot {
   stale?: boolean;
 }
 
+/** Since is GET /v1/events/{event}/seatmap?since=, where the number is known. */
+export interface Since extends Delta { chart: string }
+
 /** LiveTicket opens the stream of a guarded map, once. */
 export interface LiveTicket { ticket: string; expiresAt: string; live: string }
 

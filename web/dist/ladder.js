@@ -1,0 +1,282 @@
+import { Problem } from './api.js';
+import { events, socket } from './stream.js';
+
+const WAITS = {
+  hello: 6e3,
+  // a stream that has not begun by then is held up on its way
+  silence: 4e4,
+  // a stream says something at least every 25 s
+  climb: 6e5
+  // until a stream of events is tried again in place of a socket
+};
+const CUTS = 3;
+const SAYS = { "": "live", redis_unreachable: "late", no_holds: "unheld" };
+class Ladder {
+  guarded = false;
+  #event;
+  #path;
+  #api;
+  #taker;
+  #waits;
+  #declined = false;
+  // whoever would not sign in is asked no more
+  #rung = "events";
+  #climbAt = 0;
+  // when the rung is events again
+  #stream = null;
+  #coming = false;
+  // a stream is there, or will be
+  #turn = 0;
+  // of streams: what comes of an earlier one comes too late
+  #round = 0;
+  // of polls: the same
+  #polling = false;
+  #began = false;
+  // the server was heard on this stream
+  #word = null;
+  // what the stream says of the map. Without a word, polls say it
+  #cuts = 0;
+  #mute = false;
+  // the last stream fell silent
+  #failures = 0;
+  #streamAt = 0;
+  // when a stream is looked for again; Infinity: when the server has one
+  #down = false;
+  // no poll was answered of late
+  #last = 0;
+  // when something was heard, by the device's clock
+  #timers = { poll: 0, open: 0, hello: 0 };
+  #watching = 0;
+  constructor({ event, api, taker, waits }) {
+    this.#event = event;
+    this.#path = `/v1/events/${encodeURIComponent(event)}`;
+    this.#api = api;
+    this.#taker = taker;
+    this.#waits = { ...WAITS, ...waits };
+  }
+  /** start begins with a stream, or with polling. */
+  start(stream) {
+    this.#streamAt = stream ? 0 : Infinity;
+    this.#rung = "events";
+    this.#failures = this.#cuts = 0;
+    this.#down = this.#mute = false;
+    this.again(0);
+    this.#watching = setInterval(() => this.watch(), 5e3);
+  }
+  stop() {
+    clearInterval(this.#watching);
+    this.pause();
+  }
+  /** pause brings nothing, until again. */
+  pause() {
+    this.#close();
+    this.#rest();
+  }
+  /** again goes on from the number we have, a random moment later. */
+  again(within) {
+    this.#close();
+    if (this.#streamAt === Infinity) {
+      this.#poll();
+      return;
+    }
+    this.#coming = true;
+    const wait = within + (this.#failures ? 1e3 * 2 ** Math.min(this.#failures, 5) : 0);
+    this.#failures++;
+    if (!wait) this.#open();
+    else this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
+  }
+  /** online tries everything anew: the device has another network. */
+  online() {
+    this.#rung = "events";
+    this.#failures = 0;
+    if (this.#streamAt !== Infinity) this.#streamAt = 0;
+    this.again(500);
+  }
+  /** watch ends a stream that says nothing. A second one in a row is held up on its way. */
+  watch(within = 3e3) {
+    if (!this.#began || Date.now() - this.#last <= this.#waits.silence) return;
+    if (this.#mute) {
+      this.#fall();
+      return;
+    }
+    this.#mute = true;
+    this.#lost(within);
+  }
+  #close() {
+    this.#turn++;
+    this.#stream?.close();
+    this.#stream = this.#word = null;
+    this.#coming = this.#began = false;
+    clearTimeout(this.#timers.open);
+    clearTimeout(this.#timers.hello);
+  }
+  async #open() {
+    this.#close();
+    if (this.#rung === "socket" && Date.now() >= this.#climbAt) this.#rung = "events";
+    const turn = this.#turn;
+    const asks = {};
+    if (this.#taker.mine) asks.since = this.#taker.mine;
+    this.#coming = true;
+    if (this.guarded) {
+      const issued = await this.#call("POST", "live-ticket").catch(() => null);
+      if (turn !== this.#turn) return;
+      if (!issued) {
+        this.#descend(this.#later());
+        return;
+      }
+      asks.ticket = issued.ticket;
+    }
+    this.#last = Date.now();
+    this.#timers.hello = setTimeout(() => this.#fall(), this.#waits.hello);
+    const mine = (what) => {
+      if (turn === this.#turn) what();
+    };
+    const hearer = {
+      frame: (frame, id) => mine(() => this.#frame(frame, id)),
+      cut: () => mine(() => this.#cut()),
+      end: (end) => mine(() => this.#ended(end))
+    };
+    if (this.#rung === "events") {
+      const query = new URLSearchParams(Object.entries(asks).map(([k, v]) => [k, String(v)]));
+      this.#stream = events(this.#api.url(`${this.#path}/live?${query}`), hearer);
+    } else {
+      const url = new URL(this.#api.url("/v1/ws"), location.href);
+      url.protocol = url.protocol.replace("http", "ws");
+      this.#stream = socket(url.href, { sub: `seatmap/${this.#event}`, ...asks }, hearer);
+    }
+  }
+  #frame(frame, id) {
+    this.#last = Date.now();
+    this.#cuts = 0;
+    switch (frame.name) {
+      case "hello":
+        this.#begin("live");
+        break;
+      case "degraded":
+        this.#begin(SAYS[frame.data.reason] ?? null);
+        break;
+      case "beat":
+        this.#mute = false;
+    }
+    const turn = this.#turn;
+    this.#taker.take(frame, id, this.#word === "live" || this.#word === "unheld");
+    if (turn === this.#turn && (frame.name === "snapshot" || frame.name === "delta" || frame.name === "beat")) this.#failures = 0;
+  }
+  /** begin heeds what the server says of the stream: beside one that is late, or is none, it is polled. */
+  #begin(word) {
+    this.#began = true;
+    clearTimeout(this.#timers.hello);
+    this.#word = word;
+    if (word) this.#taker.mode(word);
+    if (word === "live") this.#rest();
+    else if (!this.#polling) this.#poll();
+  }
+  #cut() {
+    if (!this.#began || ++this.#cuts >= CUTS) this.#fall();
+    else if (this.guarded) this.#lost(3e3);
+    else this.#waiting();
+  }
+  #ended({ code = "", wait = 0 }) {
+    if (code === "ticket_missing" && !this.guarded) {
+      this.#taker.guarded();
+      return;
+    }
+    if (code === "not_pushed" || code === "ended") this.#descend(Infinity);
+    else if (code.startsWith("ticket_") || code === "unavailable") this.#lost(wait || 3e3);
+    else if (!this.#began) this.#fall();
+    else if (this.#rung === "socket") this.#lost(wait || 3e3);
+    else this.#descend(this.#later());
+  }
+  /** lost opens the stream anew. */
+  #lost(within) {
+    this.#waiting();
+    this.again(within);
+  }
+  #waiting() {
+    this.#word = null;
+    if (!this.#polling) this.#taker.mode("waiting");
+  }
+  /** fall takes the next rung. The polls of the way there say whether the server has a stream at all. */
+  #fall() {
+    if (this.#rung === "events") {
+      this.#rung = "socket";
+      this.#climbAt = Date.now() + this.#waits.climb * around();
+      this.#descend(0);
+    } else {
+      this.#rung = "events";
+      this.#descend(this.#later());
+    }
+  }
+  /** later is when to look for a stream again. */
+  #later() {
+    this.#failures++;
+    return Date.now() + 1e3 * 2 ** Math.min(this.#failures, 6) * around();
+  }
+  /** descend polls, until a stream that is looked for from then on has begun. */
+  #descend(streamAt) {
+    if (this.#began) this.#waiting();
+    this.#close();
+    this.#streamAt = streamAt;
+    if (!this.#polling) this.#poll();
+  }
+  #rest() {
+    this.#round++;
+    this.#polling = false;
+    clearTimeout(this.#timers.poll);
+  }
+  async #poll() {
+    this.#rest();
+    this.#polling = true;
+    const round = this.#round;
+    let frame = null;
+    let wait = 0;
+    try {
+      frame = await (this.guarded ? this.#call("GET", "seatmap") : this.#api.get(`${this.#path}/seatmap`));
+      if (round !== this.#round) return;
+      this.#polled(frame);
+    } catch (err) {
+      if (round !== this.#round) return;
+      const p = err instanceof Problem ? err : new Problem({ code: "" });
+      if (p.code === "ticket_missing" && !this.guarded) {
+        this.#taker.guarded();
+        return;
+      }
+      this.#down ||= p.passing;
+      wait = p.retryAfter;
+      this.#streamAt = Math.max(this.#streamAt, Date.now() + wait);
+      if (!this.#word) this.#taker.mode(p.code === "token_missing" ? "guarded" : p.code.startsWith("pass_") ? "outside" : "waiting");
+    }
+    if (round !== this.#round) return;
+    if (!this.#coming && Date.now() >= this.#streamAt) this.#open();
+    this.#timers.poll = setTimeout(() => this.#poll(), Math.max(wait, interval(frame)));
+  }
+  #polled(frame) {
+    if (!this.#word) this.#taker.mode(frame.stale ? "late" : "polling");
+    if (!frame.live) {
+      this.#streamAt = Infinity;
+    } else if (this.#streamAt === Infinity) {
+      this.#streamAt = 0;
+    } else if (this.#down) {
+      this.#rung = "events";
+      this.#streamAt = Date.now() + Math.random() * 2e3;
+    }
+    this.#down = false;
+    this.#taker.take({ name: "snapshot", data: frame }, frame.n, !frame.stale || this.#word === "unheld");
+  }
+  /** call asks for what is guarded, as the shopper. */
+  async #call(method, what) {
+    try {
+      return await this.#api.call(method, `${this.#path}/${what}`, { quiet: this.#declined });
+    } catch (err) {
+      this.#declined ||= err instanceof Problem && err.code === "token_missing";
+      throw err;
+    }
+  }
+}
+const around = () => 0.75 + Math.random() / 2;
+function interval(frame) {
+  const said = Math.min(6e4, Math.max(500, frame?.poll_after_ms ?? 5e3));
+  return said * (document.hidden ? 4 : 1) * (0.9 + Math.random() / 5);
+}
+
+export { Ladder, WAITS };
