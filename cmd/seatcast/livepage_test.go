@@ -76,7 +76,7 @@ func TestAPageSaysThatItsServerIsGoneAndGoesOnWithTheNextOne(t *testing.T) {
 	way, front := via(t, n)
 	p := h.visit(t, front, "live")
 	p.list()
-	p.lists(10, "free")
+	p.lists(10, "available")
 	n.kill()
 	p.is("waiting")
 	next := h.fated("demo")
@@ -93,14 +93,14 @@ func TestAPageSaysThatItsNetworkIsGoneForAMinuteAndGoesOn(t *testing.T) {
 	way, front := via(t, n)
 	p := h.visit(t, front, "live")
 	p.list()
-	p.lists(10, "free")
+	p.lists(10, "available")
 	way.freeze() // nothing is refused: it just never comes
 	over := time.After(time.Minute)
 	h.shopper(n, "ann").hold(h.event, "", h.seats(2)...).want(t, http.StatusCreated, "")
 	<-over
 	p.is("waiting")
 	asOf := browsertest.Eval[string](p.Page, `return document.getElementById('asof').textContent`)
-	p.lists(10, "free") // as of then
+	p.lists(10, "available") // as of then
 	way.lead("tcp", n.host())
 	p.is("live")
 	p.lists(2, "on hold")
@@ -238,7 +238,7 @@ func TestASeatHeldInOneBrowserTurnsInTheOther(t *testing.T) {
 		after = append(after, browsertest.Eval[float64](bob.Page, `return turned`)-browsertest.Eval[float64](ann.Page, `return answered`))
 		ann.press(`document.querySelector('[data-key=back]')`)
 		ann.stage("picking")
-		bob.lists(10, "free")
+		bob.lists(10, "available")
 	}
 	slices.Sort(after)
 	at := func(share float64) float64 { return after[int(math.Ceil(share*holds))-1] }
