@@ -2,7 +2,7 @@ import { Problem } from './api.js';
 import { events, socket } from './stream.js';
 
 const WAITS = {
-  hello: 6e3,
+  hello: 8e3,
   // a stream that has not begun by then is held up on its way
   silence: 4e4,
   // a stream says something at least every 25 s

@@ -9,7 +9,7 @@ import type * as wire from './wire';
 
 /** WAITS are how long things take before something is done, in ms. */
 export const WAITS = {
-  hello: 6000, // a stream that has not begun by then is held up on its way
+  hello: 8000, // a stream that has not begun by then is held up on its way
   silence: 40000, // a stream says something at least every 25 s
   climb: 600000, // until a stream of events is tried again in place of a socket
 };
