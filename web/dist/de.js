@@ -14,6 +14,7 @@ const de = {
     again: "Noch einmal versuchen",
     broken: "Diese Seite konnte nicht geladen werden",
     dismiss: "Schließen",
+    notes: "Mitteilungen",
     yourTime: (time) => `bei Ihnen ${time}`
   },
   signIn: {
@@ -121,7 +122,8 @@ const de = {
     placesIn: (area) => `Plätze in ${area}`
   },
   panel: {
-    warn: { 120: "Noch zwei Minuten zum Bezahlen.", 60: "Noch eine Minute zum Bezahlen.", 20: "Noch zwanzig Sekunden zum Bezahlen." },
+    warn: { 120: "Noch zwei Minuten zum Bezahlen.", 60: "Noch eine Minute zum Bezahlen.", 30: "Noch dreißig Sekunden zum Bezahlen." },
+    moreByKey: "Alt und E geben Ihnen mehr Zeit.",
     total: "Summe",
     withFees: "mit allen Gebühren",
     yourSeats: "Ihre Plätze",

@@ -17,6 +17,7 @@ const en = {
     again: "Try again",
     broken: "This page could not be loaded",
     dismiss: "Dismiss",
+    notes: "Messages",
     yourTime: (time) => `${time} your time`
   },
   signIn: {
@@ -125,7 +126,8 @@ const en = {
     placesIn: (area) => `Places in ${area}`
   },
   panel: {
-    warn: { 120: "Two minutes left to pay.", 60: "One minute left to pay.", 20: "Twenty seconds left to pay." },
+    warn: { 120: "Two minutes left to pay.", 60: "One minute left to pay.", 30: "Thirty seconds left to pay." },
+    moreByKey: "Alt and E give you more time.",
     total: "Total",
     withFees: "with all fees",
     yourSeats: "Your seats",

@@ -13,13 +13,13 @@ import { Session } from './session.js';
 import { Tabs } from './tabs.js';
 import { sentence, when } from './words.js';
 
+translate();
 const clock = new Clock();
 const session = new Session();
 const api = new Api(clock, session, line);
 const say = new Speaker();
 const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 async function main() {
-  translate();
   document.body.append(say.notes, say.announcer);
   try {
     await open(await details(api, id));

@@ -6,7 +6,7 @@ import { remarks } from './list.js';
 import { Stepper } from './stepper.js';
 import { money, ticketWords } from './words.js';
 
-const WARN = [120, 60, 20];
+const WARN = [120, 60, 30];
 class Panel {
   #root;
   #cart;
@@ -49,6 +49,11 @@ class Panel {
       h("div", { class: "actions" }, this.#button)
     );
     cart.addEventListener("change", () => this.draw());
+    document.addEventListener("keydown", (e) => {
+      if (!e.altKey || e.code !== "KeyE" || !this.#more) return;
+      e.preventDefault();
+      cart.extend();
+    });
     cart.addEventListener("told", (e) => {
       if (e.detail.what === "asked") this.#step(e.detail.go);
     });
@@ -115,7 +120,7 @@ class Panel {
     const due = WARN.findLast((s) => left <= s * 1e3 && left > s * 1e3 - 2e3);
     if (due && !this.#said.has(due)) {
       this.#said.add(due);
-      this.#say.announce(t.panel.warn[due]);
+      this.#say.announce(this.#more ? `${t.panel.warn[due]} ${t.panel.moreByKey}` : t.panel.warn[due]);
     }
   }
   #action(text, key, onclick, kind = "") {
@@ -227,10 +232,15 @@ class Panel {
       ...(b.areas ?? []).map((a) => h("li", {}, h("span", { class: "place", dir: "auto" }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h("span", { class: "price" }, this.#money(a.price * a.quantity))))
     );
   }
+  /** more says that there is more time to be had. */
+  get #more() {
+    const { stage, booking } = this.#cart;
+    if (stage !== "held" || !booking) return false;
+    const { cap, expiresAt = "" } = booking;
+    return !cap || Date.parse(cap) - Date.parse(expiresAt) > 1e3;
+  }
   #held(chart) {
     const cart = this.#cart;
-    const { cap, expiresAt = "" } = cart.order;
-    const more = !cap || Date.parse(cap) - Date.parse(expiresAt) > 1e3;
     return [
       h("div", { class: "hold" }, head(cart.unheld ? t.panel.bookedNotHeld : t.panel.heldForYou), h("span", { class: "clock", role: "timer" }, "")),
       ...cart.unheld ? [h("p", { class: "hint" }, `${t.event.unheld} ${t.panel.orderStands}`)] : [],
@@ -242,7 +252,7 @@ class Panel {
       h(
         "div",
         { class: "actions" },
-        this.#action(t.panel.moreTime, "extend", () => cart.extend(), more ? "" : "hidden"),
+        h("button", { "data-key": "extend", "aria-keyshortcuts": "Alt+E", class: this.#more ? "" : "hidden", disabled: cart.busy, onclick: () => cart.extend() }, t.panel.moreTime),
         this.#action(t.panel.giveBack, "back", () => cart.giveBack(), "plain")
       )
     ];

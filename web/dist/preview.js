@@ -46,7 +46,7 @@ const SCENES = {
 function preview(name, show) {
   const { preview: words } = t;
   const known = Object.hasOwn(SCENES, name) ? name : null;
-  document.body.prepend(h("p", { id: "preview", role: "note" }, words.note, " ", h("a", { href: "?preview" }, words.all)));
+  document.body.prepend(h("aside", { id: "preview" }, words.note, " ", h("a", { href: "?preview" }, words.all)));
   $("name").textContent = words.name;
   $("where").textContent = words.venue;
   document.addEventListener("click", (e) => {

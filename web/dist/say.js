@@ -2,7 +2,7 @@ import { h } from './dom.js';
 import { t } from './lang.js';
 
 class Speaker {
-  notes = h("div", { id: "notes", class: "notes" });
+  notes = h("section", { id: "notes", class: "notes", "aria-label": t.page.notes });
   announcer = h("div", { id: "announcer", class: "unseen", "aria-live": "polite" });
   /** announce speaks to screen readers only. */
   announce(text) {

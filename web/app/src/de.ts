@@ -20,6 +20,7 @@ export const de = {
     again: 'Noch einmal versuchen',
     broken: 'Diese Seite konnte nicht geladen werden',
     dismiss: 'Schließen',
+    notes: 'Mitteilungen',
     yourTime: (time: string) => `bei Ihnen ${time}`,
   },
 
@@ -136,7 +137,8 @@ export const de = {
   },
 
   panel: {
-    warn: { 120: 'Noch zwei Minuten zum Bezahlen.', 60: 'Noch eine Minute zum Bezahlen.', 20: 'Noch zwanzig Sekunden zum Bezahlen.' },
+    warn: { 120: 'Noch zwei Minuten zum Bezahlen.', 60: 'Noch eine Minute zum Bezahlen.', 30: 'Noch dreißig Sekunden zum Bezahlen.' },
+    moreByKey: 'Alt und E geben Ihnen mehr Zeit.',
     total: 'Summe',
     withFees: 'mit allen Gebühren',
     yourSeats: 'Ihre Plätze',

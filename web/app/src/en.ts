@@ -22,6 +22,7 @@ export const en = {
     again: 'Try again',
     broken: 'This page could not be loaded',
     dismiss: 'Dismiss',
+    notes: 'Messages',
     yourTime: (time: string) => `${time} your time`,
   },
 
@@ -138,7 +139,8 @@ export const en = {
   },
 
   panel: {
-    warn: { 120: 'Two minutes left to pay.', 60: 'One minute left to pay.', 20: 'Twenty seconds left to pay.' },
+    warn: { 120: 'Two minutes left to pay.', 60: 'One minute left to pay.', 30: 'Thirty seconds left to pay.' },
+    moreByKey: 'Alt and E give you more time.',
     total: 'Total',
     withFees: 'with all fees',
     yourSeats: 'Your seats',

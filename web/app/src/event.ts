@@ -15,6 +15,8 @@ import { Tabs } from './tabs';
 import type * as wire from './wire';
 import { sentence, when } from './words';
 
+translate(); // before anything is said
+
 const clock = new Clock();
 const session = new Session();
 const api = new Api(clock, session, line);
@@ -22,7 +24,6 @@ const say = new Speaker();
 const id = decodeURIComponent(location.pathname.split('/')[2] ?? '');
 
 async function main(): Promise<void> {
-  translate();
   document.body.append(say.notes, say.announcer);
   try {
     await open(await details(api, id));

@@ -15,7 +15,7 @@ import { Stepper } from './stepper';
 import type * as wire from './wire';
 import { money, ticketWords } from './words';
 
-const WARN = [120, 60, 20] as const; // seconds before the end, when it is said
+const WARN = [120, 60, 30] as const; // seconds before the end, when it is said: WCAG 2.2.1 wants twenty to act in
 
 /** Panel shows a cart. */
 export class Panel {
@@ -47,6 +47,11 @@ export class Panel {
     this.#pay = h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(() => this.#means.name()); } },
       this.#means.element, h('div', { class: 'actions' }, this.#button));
     cart.addEventListener('change', () => this.draw());
+    document.addEventListener('keydown', (e) => {
+      if (!e.altKey || e.code !== 'KeyE' || !this.#more) return;
+      e.preventDefault();
+      cart.extend();
+    });
     cart.addEventListener('told', (e) => { if (e.detail.what === 'asked') this.#step(e.detail.go); });
   }
 
@@ -117,7 +122,7 @@ export class Panel {
     const due = WARN.findLast((s) => left <= s * 1000 && left > s * 1000 - 2000);
     if (due && !this.#said.has(due)) {
       this.#said.add(due);
-      this.#say.announce(t.panel.warn[due]);
+      this.#say.announce(this.#more ? `${t.panel.warn[due]} ${t.panel.moreByKey}` : t.panel.warn[due]);
     }
   }
 
@@ -215,17 +220,23 @@ export class Panel {
       ...(b.areas ?? []).map((a) => h('li', {}, h('span', { class: 'place', dir: 'auto' }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h('span', { class: 'price' }, this.#money(a.price * a.quantity)))));
   }
 
+  /** more says that there is more time to be had. */
+  get #more(): boolean {
+    const { stage, booking } = this.#cart;
+    if (stage !== 'held' || !booking) return false;
+    const { cap, expiresAt = '' } = booking;
+    return !cap || Date.parse(cap) - Date.parse(expiresAt) > 1000;
+  }
+
   #held(chart: Chart): HTMLElement[] {
     const cart = this.#cart;
-    const { cap, expiresAt = '' } = cart.order;
-    const more = !cap || Date.parse(cap) - Date.parse(expiresAt) > 1000;
     return [
       h('div', { class: 'hold' }, head(cart.unheld ? t.panel.bookedNotHeld : t.panel.heldForYou), h('span', { class: 'clock', role: 'timer' }, '')),
       ...(cart.unheld ? [h('p', { class: 'hint' }, `${t.event.unheld} ${t.panel.orderStands}`)] : []),
       this.#total(), this.#lines(chart), ...this.#fees(), ...this.#hints(chart),
       this.#pay,
       h('div', { class: 'actions' },
-        this.#action(t.panel.moreTime, 'extend', () => cart.extend(), more ? '' : 'hidden'),
+        h('button', { 'data-key': 'extend', 'aria-keyshortcuts': 'Alt+E', class: this.#more ? '' : 'hidden', disabled: cart.busy, onclick: () => cart.extend() }, t.panel.moreTime),
         this.#action(t.panel.giveBack, 'back', () => cart.giveBack(), 'plain')),
     ];
   }

@@ -48,7 +48,7 @@ export const SCENES: Record<keyof typeof t.preview.scenes, Scene> = {
 export function preview(name: string, show: (scene: Scene) => void): void {
   const { preview: words } = t;
   const known = Object.hasOwn(SCENES, name) ? name as keyof typeof SCENES : null;
-  document.body.prepend(h('p', { id: 'preview', role: 'note' }, words.note, ' ', h('a', { href: '?preview' }, words.all)));
+  document.body.prepend(h('aside', { id: 'preview' }, words.note, ' ', h('a', { href: '?preview' }, words.all)));
   $('name').textContent = words.name;
   $('where').textContent = words.venue;
   document.addEventListener('click', (e) => {

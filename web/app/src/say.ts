@@ -9,7 +9,7 @@ export type Kind = 'plain' | 'good' | 'bad';
 
 /** Speaker says things where its elements are. */
 export class Speaker {
-  readonly notes = h('div', { id: 'notes', class: 'notes' });
+  readonly notes = h('section', { id: 'notes', class: 'notes', 'aria-label': t.page.notes });
   readonly announcer = h('div', { id: 'announcer', class: 'unseen', 'aria-live': 'polite' });
 
   /** announce speaks to screen readers only. */

@@ -1,0 +1,255 @@
+package web_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/internal/browsertest"
+	"seatcast/web"
+)
+
+// axe has axe-core judge all that the page shows, in the light and in the dark.
+func axe(t *testing.T, p *browsertest.Page, state string) {
+	t.Helper()
+	script, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, scheme := range []string{"light", "dark"} {
+		p.Prefers(map[string]string{"prefers-color-scheme": scheme, "prefers-reduced-motion": "reduce"})
+		for _, violation := range browsertest.Eval[[]string](p, `
+			if (!globalThis.axe) {`+string(script)+`
+			}
+			const { violations } = await axe.run(document, { resultTypes: ['violations'] });
+			return violations.flatMap((v) => v.nodes.map((n) => v.id + ': ' + n.html.slice(0, 160) + ' ' + n.failureSummary));`) {
+			t.Errorf("%s, %s: %s", state, scheme, violation)
+		}
+	}
+}
+
+// stages is an API of one event with a booking that is in the state that it holds.
+func stages(g *echo.Group, s *stream, is *atomic.Value) {
+	shop(g, s)
+	fair(g)
+	g.GET("/bookings/e.b2", func(c echo.Context) error {
+		const booking = `"bookingId":"e.b2","expiresAt":"2099-01-01T00:00:00Z","cap":"2099-01-02T00:00:00Z","areas":[],
+			"seats":[{"ticketId":"t0","label":"1","section":"Stalls","row":"1","category":"A","price":5000}],"total":{"amount":5000,"currency":"EUR"},
+			"tickets":[{"id":"T-1","section":"Stalls","row":"1","label":"1","price":5000,"status":"valid","qr":"one"},{"id":"T-2","section":"Stalls","row":"1","label":"2","price":5000,"status":"refunded"}]`
+		return c.JSONBlob(200, fmt.Appendf(nil, `{"state":%q,%s}`, is.Load(), booking))
+	})
+	g.PUT("/bookings/e.b2/confirm", func(c echo.Context) error { return c.JSONBlob(200, []byte(`{"bookingId":"e.b2","state":"paying"}`)) })
+}
+
+// houseIsOpen serves whoever watches the map of stages.
+func houseIsOpen(t *testing.T, s *stream) {
+	go func() { // for as long as the test
+		for {
+			select {
+			case c := <-s.conns:
+				c.say(hello)
+				c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+			case <-t.Context().Done():
+				return
+			}
+		}
+	}()
+}
+
+// goTo leads to another page of the same server.
+func goTo(p *browsertest.Page, path string) {
+	browsertest.Eval[int](p, fmt.Sprintf(`setTimeout(() => location.assign(%q)); return 0;`, path))
+	p.Until(path, fmt.Sprintf(`location.pathname + location.search === %q && document.readyState === 'complete'`, path))
+}
+
+const pricesAreThere = `document.querySelector('#legend small')?.innerText`
+
+func TestNoPageHasAnythingThatAxeCallsABarrier(t *testing.T) {
+	s := newStream()
+	var is atomic.Value
+	is.Store("held")
+	url, _ := server(t, func(e *echo.Echo) {
+		web.MountPages(e)
+		stages(e.Group("/v1"), s, &is)
+		e.GET("/embed", func(c echo.Context) error {
+			return c.HTML(200, `<!doctype html><html lang="de"><head><title>A site</title><meta name="viewport" content="width=device-width"></head><body><main><h1>A site</h1><seat-map event="e"></seat-map></main><script type="module" src="/seat-map.js"></script></body></html>`)
+		})
+	})
+	houseIsOpen(t, s)
+	p := browsertest.Open(t, url)
+	p.Until("listed", `document.querySelector('.event')`)
+	axe(t, p, "home")
+
+	goTo(p, "/events/e")
+	p.Until("counted", pricesAreThere)
+	axe(t, p, "map")
+	browsertest.Eval[int](p, `document.getElementById('signin').showModal(); return 0;`)
+	axe(t, p, "sign-in")
+	browsertest.Eval[int](p, `document.getElementById('signin').close(); document.getElementById('show-list').click();
+		for (const d of document.querySelectorAll('#list details')) d.open = true; return 0;`)
+	p.Until("rows", `document.querySelector('#list details details')`)
+	browsertest.Eval[int](p, `for (const d of document.querySelectorAll('#list details details')) d.open = true; return 0;`)
+	p.Until("seats", `document.querySelectorAll('#list .seats button').length > 3`)
+	browsertest.Eval[int](p, `document.querySelector('#list .seats button').click(); return 0;`)
+	p.Until("chosen", `document.querySelector('[data-key=hold]') && document.querySelector('#list .seats button[aria-pressed=true]')`)
+	axe(t, p, "list, a seat chosen")
+	for _, state := range []string{"held", "paying", "sold", "refunded"} {
+		is.Store(state)
+		browsertest.Eval[int](p, `sessionStorage.setItem('seatcast.booking.e', 'e.b2'); return 0;`)
+		p.Reload()
+		stage := map[string]string{"refunded": "sold"}[state]
+		if stage == "" {
+			stage = state
+		}
+		p.Until(state, fmt.Sprintf(`document.getElementById('panel').dataset.stage === %q && %s`, stage, pricesAreThere))
+		axe(t, p, state)
+	}
+	for _, scene := range browsertest.Eval[[]string](p, browsertest.Modules+`const { t } = await use('lang.js'); return Object.keys(t.preview.scenes);`) {
+		goTo(p, "/queue/e?preview="+scene)
+		p.Until(scene, `document.querySelector('#scenes [aria-current]')`)
+		axe(t, p, "line: "+scene)
+	}
+
+	is.Store("held")
+	goTo(p, "/embed")
+	p.Until("the element", `document.querySelector('seat-map')?.shadowRoot.querySelector('#legend small')?.innerText.includes('noch')`) // in the language of the page
+	axe(t, p, "element")
+	browsertest.Eval[int](p, `document.querySelector('seat-map').setAttribute('view', 'list'); document.querySelector('seat-map').lang = 'en'; return 0;`)
+	p.Until("the element in English", `document.querySelector('seat-map').shadowRoot.querySelector('#legend small')?.innerText.includes('left')`)
+	axe(t, p, "element, list")
+}
+
+func TestAScreenReaderFindsWhatThereIsByName(t *testing.T) {
+	s := newStream()
+	var is atomic.Value
+	is.Store("held")
+	url := client(t, func(g *echo.Group) { stages(g, s, &is) })
+	houseIsOpen(t, s)
+	p := browsertest.Open(t, url+"/events/e")
+	p.Until("counted", pricesAreThere)
+	browsertest.Eval[int](p, `document.getElementById('show-list').click(); document.querySelector('#list details').open = true; return 0;`)
+	p.Until("rows", `document.querySelector('#list details details')`)
+	browsertest.Eval[int](p, `document.querySelector('#list details details').open = true; return 0;`)
+	p.Until("seats", `document.querySelectorAll('#list .seats button').length > 2`)
+	browsertest.Eval[int](p, `document.querySelectorAll('#list .seats button')[1].click(); return 0;`)
+	p.Until("chosen", `document.querySelector('[data-key=hold]') && document.querySelector('#list .seats button[aria-pressed=true]')`)
+	finds := func(names ...string) {
+		t.Helper()
+		all := p.Named()
+		for _, want := range names {
+			if !slices.ContainsFunc(all, func(name string) bool { return strings.HasPrefix(name, want) }) {
+				t.Errorf("no %s among\n%s", want, strings.Join(all, "\n"))
+			}
+		}
+	}
+	finds("heading Evening", "button Map", "button List", "button Seat 1, A, €50.00, available", "button Seat 2, A, €50.00, wheelchair space, chosen",
+		"button Hold 1", "group Places in Pit", "button One more", "button Remove Stalls, row 1, seat 2", "link Deutsch")
+	browsertest.Eval[int](p, `sessionStorage.setItem('seatcast.booking.e', 'e.b2'); return 0;`)
+	p.Reload()
+	p.Until("held", `document.getElementById('panel').dataset.stage === 'held' && document.querySelector('.means select')`)
+	finds("heading Held for you", "timer", "button Pay €50.00", "button More time", "button Give back", "combobox Test card", "Canvas Seat map.")
+}
+
+func TestFiftyFramesAreNotAnnounced(t *testing.T) {
+	s := newStream()
+	url := client(t, func(g *echo.Group) { shop(g, s) })
+	p := browsertest.Open(t, url+"/events/e")
+	c := <-s.conns
+	c.say(hello)
+	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+	p.Until("counted", pricesAreThere)
+	browsertest.Eval[int](p, `
+		window.heard = [];
+		for (const live of document.querySelectorAll('[aria-live], [role=status], [role=alert], [role=log], output')) {
+			new MutationObserver(() => heard.push(live.outerHTML)).observe(live, { childList: true, characterData: true, subtree: true });
+		}
+		return 0;`)
+	for n := 5; n < 55; n++ {
+		what := "released"
+		if n%2 == 1 {
+			what = "booked"
+		}
+		c.say("event: delta\nid: %d\ndata: {\"n\":%d,\"prev\":%d,\"at\":1,%s}", n+1, n+1, n, strings.Replace(noSeats, `"`+what+`":[]`, `"`+what+`":[0,1]`, 1))
+	}
+	c.say("event: delta\nid: 56\ndata: {\"n\":56,\"prev\":55,\"at\":1,%s}", strings.Replace(noSeats, `"booked":[]`, `"booked":[0,1,2,4]`, 1))
+	p.Until("all are applied", `document.getElementById('legend').innerText.includes('sold out')`)
+	if heard := browsertest.Eval[[]string](p, `return heard`); len(heard) > 1 {
+		t.Errorf("%d announcements: %q", len(heard), heard)
+	}
+}
+
+func TestTheEndOfAHoldIsToldInTimeAndOneKeyGivesMore(t *testing.T) {
+	s := newStream()
+	var is atomic.Value
+	is.Store("held")
+	var extended atomic.Int64
+	url := client(t, func(g *echo.Group) {
+		stages(g, s, &is)
+		g.POST("/bookings/e.b2/extend", func(c echo.Context) error {
+			extended.Add(1)
+			return c.JSONBlob(200, []byte(`{"bookingId":"e.b2","expiresAt":"2099-01-01T01:00:00Z","cap":"2099-01-02T00:00:00Z"}`))
+		})
+	})
+	houseIsOpen(t, s)
+	p := browsertest.Open(t, url+"/events/e")
+	browsertest.Eval[int](p, `sessionStorage.setItem('seatcast.booking.e', 'e.b2'); return 0;`)
+	p.Reload()
+	p.Until("held", `document.getElementById('panel').dataset.stage === 'held'`)
+	if least := browsertest.Eval[int](p, browsertest.Modules+`const { t } = await use('lang.js'); return Math.min(...Object.keys(t.panel.warn));`); least < 22 { // it may be said two seconds late
+		t.Errorf("the last warning is %d seconds before the end", least)
+	}
+	browsertest.Eval[int](p, `document.dispatchEvent(new KeyboardEvent('keydown', { code: 'KeyE', altKey: true, bubbles: true })); return 0;`)
+	p.Until("there is more time", `document.getElementById('announcer').innerText.includes('You have more time') || document.getElementById('notes').innerText.includes('You have more time')`)
+	if n := extended.Load(); n != 1 {
+		t.Errorf("it was extended %d times", n)
+	}
+}
+
+func TestNothingOverflowsAPhoneFromRightToLeft(t *testing.T) {
+	s := newStream()
+	var is atomic.Value
+	is.Store("held")
+	url := client(t, func(g *echo.Group) { stages(g, s, &is) })
+	houseIsOpen(t, s)
+	p := browsertest.Open(t, url)
+	p.Size(390, 844)
+	fits := func(what string) {
+		t.Helper()
+		browsertest.Eval[int](p, `document.documentElement.dir = 'rtl'; return 0;`)
+		for _, over := range browsertest.Eval[[]string](p, `
+			const { scrollWidth, clientWidth } = document.documentElement;
+			const out = scrollWidth > clientWidth ? ['the page is ' + scrollWidth + ' wide'] : [];
+			for (const el of document.querySelectorAll('button, a, h1, h2, input, select, .tools, .zoom, .key')) {
+				const box = el.getBoundingClientRect();
+				if (box.width && !el.closest('.legend, .tickets, .unseen') && (box.left < -1 || box.right > innerWidth + 1)) out.push(el.outerHTML.slice(0, 120));
+			}
+			return out;`) {
+			t.Errorf("%s: %s", what, over)
+		}
+	}
+	p.Until("listed", `document.querySelector('.event')`)
+	fits("home")
+	goTo(p, "/events/e?lang=de")
+	p.Until("counted", pricesAreThere)
+	fits("map")
+	if beside := browsertest.Eval[bool](p, `return document.querySelector('.tools').getBoundingClientRect().left > document.querySelector('.zoom').getBoundingClientRect().left`); !beside {
+		t.Error("the tools of the map are where they are from left to right")
+	}
+	for _, state := range []string{"held", "sold"} {
+		is.Store(state)
+		browsertest.Eval[int](p, `sessionStorage.setItem('seatcast.booking.e', 'e.b2'); return 0;`)
+		p.Reload()
+		p.Until(state, fmt.Sprintf(`document.getElementById('panel').dataset.stage === %q && %s`, state, pricesAreThere))
+		fits(state)
+	}
+	for _, scene := range []string{"join", "code", "far", "signin", "turn"} {
+		goTo(p, "/queue/e?preview="+scene)
+		p.Until(scene, `document.querySelector('#scenes [aria-current]')`)
+		fits("line: " + scene)
+	}
+}
