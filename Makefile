@@ -7,7 +7,7 @@ ARGS      ?= # of demo, such as ARGS='--event theatre --crowd 50'
 TESTFLAGS ?= # of test, such as TESTFLAGS='-run TestTake -v'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-deps test test-deps lint build bench assets assets-check
+.PHONY: help demo demo-deps test test-deps lint build bench assets assets-check screenshots
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -36,6 +36,11 @@ assets: $(MODULES) ## build the browser client of web/app into web/dist
 assets-check: $(MODULES) ## fail when web/dist is not what web/app makes
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && DIST="$$made" npm --prefix web/app run --silent build && \
 		{ diff -rq "$$made" web/dist || { echo 'web/dist is not what web/app makes: run make assets and commit it'; exit 1; }; }
+
+# The tests that take pictures are those that call Shot.
+screenshots: test-deps ## save pictures of the pages, as the tests see them, in docs/screens
+	@SEATCAST_SCREENSHOTS=$(CURDIR)/docs/screens go test -count=1 -p 1 -timeout 20m ./web ./cmd/seatcast -run "^($$(awk \
+		'/^func /{name = $$2; sub(/\(.*/, "", name)} /\.Shot\(/ && name {print name}' web/*_test.go cmd/seatcast/*_test.go | sort -u | paste -sd '|'))$$"
 
 bench: test-deps ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem ./...

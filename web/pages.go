@@ -26,16 +26,17 @@ type asset struct {
 }
 
 // MountPages adds the browser client: the list of events at /, the page of an
-// event at /events/{event}, that of its line at /queue/{event}, and the files they load below /app/{hash of all of
+// event at /events/{event}, that of its line at /queue/{event}, somebody's tickets at
+// /tickets, the operators' console at /console, and the files they load below /app/{hash of all of
 // them}/, which a browser keeps for ever; and /seat-map.js, the map as an element for
 // pages of other sites. They are in web/dist, which make assets builds from web/app.
 func MountPages(e *echo.Echo) {
 	files, hash := readApp(dist)
 	base := "/app/" + hash
-	home, event, queue := files["index.html"].page(base), files["event.html"].page(base), files["queue.html"].page(base)
-	e.GET("/", home.serve("no-cache"))
-	e.GET("/events/:event", event.serve("no-cache"))
-	e.GET("/queue/:event", queue.serve("public, max-age=60")) // a million people open it in one minute
+	for path, name := range map[string]string{"/": "index.html", "/events/:event": "event.html", "/tickets": "tickets.html", "/console": "console.html"} {
+		e.GET(path, files[name].page(base).serve("no-cache"))
+	}
+	e.GET("/queue/:event", files["queue.html"].page(base).serve("public, max-age=60")) // a million people open it in one minute
 	element := files["seat-map.js"].serve("public, max-age=300")
 	e.GET("/seat-map.js", func(c echo.Context) error {
 		c.Response().Header().Set(echo.HeaderAccessControlAllowOrigin, "*") // a module of another site is asked for so

@@ -12,7 +12,7 @@ export default defineConfig({
     emptyOutDir: true,
     target: 'esnext', // nothing is rewritten for older browsers
     minify: false,
-    lib: { entry: ['src/event.ts', 'src/home.ts', 'src/queue.ts'], formats: ['es'] },
+    lib: { entry: ['src/console.ts', 'src/event.ts', 'src/home.ts', 'src/queue.ts', 'src/tickets.ts'], formats: ['es'] },
     rollupOptions: {
       treeshake: false, // what only tests use stays
       output: {

@@ -46,9 +46,9 @@ class Api {
   url(path) {
     return this.#server + path;
   }
-  /** get reads something public, which is a T. */
-  get(path) {
-    return this.#send("GET", path, {});
+  /** get reads something public, which is a T; fresh: from the server, whose clock is heard. */
+  get(path, fresh = false) {
+    return this.#send("GET", path, fresh ? { cache: "no-store" } : {});
   }
   /** call does something as the shopper, which is answered with a T. A session that ended is renewed once. */
   async call(method, path, { body, key, quiet = false } = {}) {

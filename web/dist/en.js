@@ -5,6 +5,8 @@ const seats = { one: "seat", other: "seats" };
 const places = { one: "place", other: "places" };
 const tickets = { one: "ticket", other: "tickets" };
 const minutes = { one: "minute", other: "minutes" };
+const events = { one: "event", other: "events" };
+const jobs = { one: "job is", other: "jobs are" };
 const things = { one: "thing", other: "things" };
 const checks = { one: "check", other: "checks" };
 const en = {
@@ -13,6 +15,7 @@ const en = {
   page: {
     brand: "Seatcast, all events",
     language: "Language",
+    ways: "Pages",
     allEvents: "All events",
     again: "Try again",
     broken: "This page could not be loaded",
@@ -34,7 +37,88 @@ const en = {
     onSale: "On sale",
     onSaleFrom: (time) => `On sale ${time}`,
     notOnSale: "Not on sale",
-    choose: "Choose seats"
+    choose: "Choose seats",
+    find: "Search by event or venue",
+    more: "More events",
+    found: (n) => `${count(n, events)} found`,
+    first: (n) => `The first ${count(n, events)}`,
+    none: (words) => `No event is called “${words}”, and no venue.`,
+    queue: "On sale · waiting room",
+    join: "To the waiting room",
+    opensIn: (time) => `On sale in ${time}`
+  },
+  tickets: {
+    title: "My tickets",
+    print: "Print",
+    more: "Older orders",
+    none: "This account has bought nothing yet.",
+    signIn: "Sign in to see your tickets.",
+    states: {
+      held: "Held for you",
+      paying: "Payment under way",
+      sold: "Bought",
+      refunded: "Refunded",
+      lost: "Lost",
+      released: "Given back",
+      expired: "Time ran out"
+    },
+    left: "left to pay. Then these seats are free again.",
+    pay: (total) => `Pay ${total}`,
+    look: "To the payment",
+    paying: "until the payment has to be through. We are waiting for your bank.",
+    paid: (total) => `${total} paid.`,
+    back: (sum) => `${sum} given back.`,
+    places: (n, area) => `${number(n)} × ${area}`,
+    over: { released: "You gave these seats back. You have not been charged.", expired: "These seats were not paid in time. You have not been charged." }
+  },
+  console: {
+    title: "Console",
+    hint: "For operators. Paste a session token that has the role operator. It is kept in this tab until you sign out or close it.",
+    token: "Session token of an operator",
+    signOut: "Sign out",
+    refused: "The server did not accept this token.",
+    notOperator: "This token is good, and it is not an operator’s.",
+    noneStuck: "No job is stuck.",
+    stuck: (n, more) => `${more ? "More than " : ""}${count(n, jobs)} stuck: see GET /v1/admin/jobs.`,
+    modes: { hot: "Hot", ordinary: "Ordinary" },
+    states: { open: "On sale", closed: "Closed", cancelled: "Cancelled" },
+    noHolds: "Redis is away: seats are sold without holds.",
+    refresh: "Refresh",
+    page: "The page of the event",
+    asOf: (time) => `Counted at ${time}`,
+    sold: "Sold",
+    held: "On hold",
+    free: "Free",
+    closed: "Not for sale",
+    tickets: "Tickets",
+    money: "Taken, with all fees",
+    of: (n, all) => `${number(n)} of ${number(all)}`,
+    holdsUnknown: "What is on hold nobody knows right now: it counts as free.",
+    room: "Waiting room",
+    rooms: { draw: "Draw", closed: "Closed", open: "Open", paused: "Paused", over: "Over" },
+    waiting: "Waiting",
+    inside: "Inside",
+    rate: "Rate",
+    pace: "Pace",
+    suspected: "Suspects",
+    aMinute: (n) => `${number(n)} a minute`,
+    slowed: {
+      holds: "It goes slower because holds take too long.",
+      checkout: "It goes slower because the checkout takes too long.",
+      failures: "It goes slower because too many calls fail.",
+      seats: "It goes slower because hardly any seat is free.",
+      restart: "It goes slower because Redis had lost the room."
+    },
+    pause: "Pause",
+    pauseMeans: "Nobody is let in until you resume. Places are kept, and who is inside stays.",
+    resume: "Resume",
+    resumeMeans: "People are let in again, at the rate that is set.",
+    open: "Open now",
+    openMeans: "The waiting room opens now, whatever time was announced, or again after it was over.",
+    setRate: "Set the rate",
+    rateMeans: (n) => n === 0 ? "Nobody is let in any more, until you set another rate." : `${number(n)} people are let in a minute from now on.`,
+    sending: "One moment…",
+    done: (state, rate) => `Done. The waiting room is now: ${state}, at ${number(rate)} a minute.`
   },
   event: {
     seats: "Seats",

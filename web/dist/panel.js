@@ -3,6 +3,7 @@ import { h, swatch } from './dom.js';
 import { t } from './lang.js';
 import { Means } from './pay.js';
 import { remarks } from './list.js';
+import { qr } from './qr.js';
 import { Stepper } from './stepper.js';
 import { money, ticketWords } from './words.js';
 
@@ -284,17 +285,13 @@ class Panel {
       else if (go && action.url) location.assign(away(action.url));
     });
   }
-  /** code is the QR code of a ticket, drawn once. What draws it is fetched only now. */
+  /** code is the QR code of a ticket, drawn once. */
   #code(text) {
     const drawn = this.#codes.get(text);
     if (drawn) return drawn;
-    const canvas = h("canvas", { class: "qr", role: "img", "aria-label": t.ticket.code });
-    this.#codes.set(text, canvas);
-    import('./lean-qr.js').then(
-      ({ generate }) => generate(text).toCanvas(canvas, { on: [0, 0, 0, 255], off: [255, 255, 255, 255] }),
-      () => canvas.replaceWith(h("code", {}, text))
-    );
-    return canvas;
+    const code = qr(text, t.ticket.code);
+    this.#codes.set(text, code);
+    return code;
   }
   #sold() {
     const { order: b } = this.#cart;

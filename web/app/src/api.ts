@@ -76,9 +76,9 @@ export class Api {
     return this.#server + path;
   }
 
-  /** get reads something public, which is a T. */
-  get<T>(path: string): Promise<T> {
-    return this.#send<T>('GET', path, {});
+  /** get reads something public, which is a T; fresh: from the server, whose clock is heard. */
+  get<T>(path: string, fresh = false): Promise<T> {
+    return this.#send<T>('GET', path, fresh ? { cache: 'no-store' } : {});
   }
 
   /** call does something as the shopper, which is answered with a T. A session that ended is renewed once. */

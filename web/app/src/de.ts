@@ -8,6 +8,8 @@ const count = counting('de');
 const seats = { one: 'Platz', other: 'Plätze' };
 const tickets = { one: 'Los', other: 'Lose' };
 const minutes = { one: 'Minute', other: 'Minuten' };
+const events = { one: 'Veranstaltung', other: 'Veranstaltungen' };
+const jobs = { one: 'Auftrag hängt', other: 'Aufträge hängen' };
 
 export const de = {
   name: 'Deutsch',
@@ -16,6 +18,7 @@ export const de = {
   page: {
     brand: 'Seatcast, alle Veranstaltungen',
     language: 'Sprache',
+    ways: 'Seiten',
     allEvents: 'Alle Veranstaltungen',
     again: 'Noch einmal versuchen',
     broken: 'Diese Seite konnte nicht geladen werden',
@@ -40,6 +43,81 @@ export const de = {
     onSaleFrom: (time: string) => `Verkauf ab ${time}`,
     notOnSale: 'Nicht im Verkauf',
     choose: 'Plätze wählen',
+    find: 'Veranstaltung oder Ort suchen',
+    more: 'Weitere Veranstaltungen',
+    found: (n: number) => `${count(n, events)} gefunden`,
+    first: (n: number) => `Die ersten ${count(n, events)}`,
+    none: (words: string) => `Keine Veranstaltung und kein Ort heißt „${words}“.`,
+    queue: 'Im Verkauf · Warteraum',
+    join: 'Zum Warteraum',
+    opensIn: (time: string) => `Verkauf in ${time}`,
+  },
+
+  tickets: {
+    title: 'Meine Karten',
+    print: 'Drucken',
+    more: 'Ältere Bestellungen',
+    none: 'Dieses Konto hat noch nichts gekauft.',
+    signIn: 'Melden Sie sich an, um Ihre Karten zu sehen.',
+    states: {
+      held: 'Für Sie reserviert', paying: 'Zahlung läuft', sold: 'Gekauft', refunded: 'Erstattet', lost: 'Verloren', released: 'Zurückgegeben', expired: 'Zeit abgelaufen',
+    },
+    left: 'bleiben zum Bezahlen. Danach sind diese Plätze wieder frei.',
+    pay: (total: string) => `${total} bezahlen`,
+    look: 'Zur Zahlung',
+    paying: 'bis die Zahlung abgeschlossen sein muss. Wir warten auf Ihre Bank.',
+    paid: (total: string) => `${total} bezahlt.`,
+    back: (sum: string) => `${sum} erstattet.`,
+    places: (n: number, area: string) => `${number(n)} × ${area}`,
+    over: { released: 'Sie haben diese Plätze zurückgegeben. Ihnen wurde nichts berechnet.', expired: 'Diese Plätze wurden nicht rechtzeitig bezahlt. Ihnen wurde nichts berechnet.' },
+  },
+
+  console: {
+    title: 'Konsole',
+    hint: 'Für Betreiber. Fügen Sie ein Sitzungstoken mit der Rolle operator ein. Es bleibt in diesem Tab, bis Sie sich abmelden oder ihn schließen.',
+    token: 'Sitzungstoken eines Betreibers',
+    signOut: 'Abmelden',
+    refused: 'Der Server hat dieses Token nicht angenommen.',
+    notOperator: 'Dieses Token ist gültig, gehört aber keinem Betreiber.',
+    noneStuck: 'Kein Auftrag hängt fest.',
+    stuck: (n: number, more: boolean) => `${more ? 'Mehr als ' : ''}${count(n, jobs)} fest: siehe GET /v1/admin/jobs.`,
+    modes: { hot: 'Heiß', ordinary: 'Gewöhnlich' },
+    states: { open: 'Im Verkauf', closed: 'Geschlossen', cancelled: 'Abgesagt' },
+    noHolds: 'Redis ist weg: Plätze werden ohne Reservierung verkauft.',
+    refresh: 'Aktualisieren',
+    page: 'Seite der Veranstaltung',
+    asOf: (time: string) => `Gezählt um ${time}`,
+    sold: 'Verkauft',
+    held: 'Reserviert',
+    free: 'Frei',
+    closed: 'Nicht im Verkauf',
+    tickets: 'Karten',
+    money: 'Eingenommen, mit allen Gebühren',
+    of: (n: number, all: number) => `${number(n)} von ${number(all)}`,
+    holdsUnknown: 'Was reserviert ist, weiß gerade niemand: Es zählt als frei.',
+    room: 'Warteraum',
+    rooms: { draw: 'Auslosung', closed: 'Geschlossen', open: 'Offen', paused: 'Angehalten', over: 'Vorbei' },
+    waiting: 'Wartend',
+    inside: 'Drinnen',
+    rate: 'Rate',
+    pace: 'Tempo',
+    suspected: 'Verdächtige',
+    aMinute: (n: number) => `${number(n)} je Minute`,
+    slowed: {
+      holds: 'Es geht langsamer, weil Reservierungen zu lange dauern.', checkout: 'Es geht langsamer, weil das Bezahlen zu lange dauert.',
+      failures: 'Es geht langsamer, weil zu viele Aufrufe scheitern.', seats: 'Es geht langsamer, weil kaum ein Platz frei ist.',
+      restart: 'Es geht langsamer, weil Redis den Warteraum verloren hatte.',
+    },
+    pause: 'Anhalten',
+    pauseMeans: 'Niemand wird eingelassen, bis Sie fortsetzen. Plätze in der Reihe bleiben, und wer drinnen ist, bleibt es.',
+    resume: 'Fortsetzen',
+    resumeMeans: 'Es wird wieder eingelassen, mit der eingestellten Rate.',
+    open: 'Jetzt öffnen',
+    openMeans: 'Der Warteraum öffnet jetzt, gleich welche Zeit angekündigt war, oder noch einmal, nachdem er vorbei war.',
+    setRate: 'Rate setzen',
+    rateMeans: (n: number) => (n === 0 ? 'Niemand wird mehr eingelassen, bis Sie eine andere Rate setzen.' : `Von jetzt an werden ${number(n)} Menschen je Minute eingelassen.`),
+    sending: 'Einen Moment…',
+    done: (state: string, rate: number) => `Erledigt. Der Warteraum ist jetzt: ${state}, mit ${number(rate)} je Minute.`,
   },
 
   event: {

@@ -16,9 +16,12 @@ export interface Attrs extends Listeners {
   hreflang?: Value;
   id?: Value;
   lang?: Value;
+  min?: Value;
   rel?: Value;
+  required?: Value;
   role?: Value;
   src?: Value;
+  step?: Value;
   tabindex?: Value;
   target?: Value;
   title?: Value;

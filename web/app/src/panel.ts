@@ -9,6 +9,7 @@ import { h, swatch } from './dom';
 import { t } from './lang';
 import { Means } from './pay';
 import { remarks } from './list';
+import { qr } from './qr';
 import type { Speaker } from './say';
 import type { State } from './state';
 import { Stepper } from './stepper';
@@ -267,15 +268,13 @@ export class Panel {
     });
   }
 
-  /** code is the QR code of a ticket, drawn once. What draws it is fetched only now. */
+  /** code is the QR code of a ticket, drawn once. */
   #code(text: string): HTMLElement {
     const drawn = this.#codes.get(text);
     if (drawn) return drawn;
-    const canvas = h('canvas', { class: 'qr', role: 'img', 'aria-label': t.ticket.code });
-    this.#codes.set(text, canvas);
-    import('lean-qr').then(({ generate }) => generate(text).toCanvas(canvas, { on: [0, 0, 0, 255], off: [255, 255, 255, 255] }),
-      () => canvas.replaceWith(h('code', {}, text)));
-    return canvas;
+    const code = qr(text, t.ticket.code);
+    this.#codes.set(text, code);
+    return code;
   }
 
   #sold(): HTMLElement[] {

@@ -77,6 +77,7 @@ export interface Summary extends Currency {
   state: 'closed' | 'open' | 'cancelled';
   open: boolean; // bookings are taken now
   holds: boolean; // they hold their seats
+  queue: boolean; // it has a waiting room
 }
 
 /** Found is a page of events. */
@@ -210,6 +211,15 @@ export interface Order extends Booking {
   refunded?: Money;
 }
 
+/** Listed is an order in GET /v1/me/bookings. */
+export interface Listed extends Order {
+  bookedAt: string;
+  event: Pick<Summary, 'id' | 'name' | 'venue' | 'zone' | 'startsAt'>;
+}
+
+/** Mine is a page of the orders of an account, the newest first. */
+export interface Mine { bookings: Listed[]; next?: string }
+
 export interface QuotedSeat {
   i: number;
   ticketId: string;
@@ -300,6 +310,29 @@ export interface Eta { slow: number; fast: number }
 
 /** Join is what whoever joins a line brings. */
 export interface Join { place?: string; code?: string; altcha?: string; waited?: string }
+
+/** Figures is GET /v1/admin/events/{event}/figures. */
+export interface Figures {
+  seats: { available: number; held: number; sold: number; unavailable: number };
+  holdsKnown: boolean;
+  areas: { area: string; name: string; capacity: number; sold: number }[];
+  tickets: number;
+  money: Money & Currency;
+}
+
+/** Room is GET /v1/admin/rooms/{event}. */
+export interface Room {
+  state: Line['state'];
+  rate: number; // people a minute
+  burst: number;
+  cap: number;
+  sessionSeconds: number;
+  frame?: Line;
+  suspected?: number;
+}
+
+/** Jobs is GET /v1/admin/jobs. */
+export interface Jobs { jobs: { id: number; kind: string }[]; next?: number }
 
 /** Place is what an account has in a line. */
 export interface Place {
