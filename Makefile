@@ -7,7 +7,7 @@ ARGS      ?= # of demo, such as ARGS='--event theatre --crowd 50'
 TESTFLAGS ?= # of test, such as TESTFLAGS='-run TestTake -v'
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-deps test test-deps lint build bench assets assets-check screenshots
+.PHONY: help demo demo-deps test test-deps lint build bench bench-map assets assets-check screenshots
 
 help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ screenshots: test-deps ## save pictures of the pages, as the tests see them, in 
 
 bench: test-deps ## run the benchmarks
 	@go test -run '^$$' -bench . -benchmem ./...
+
+bench-map: test-deps ## draw 60,000 seats in a browser, on canvas and on WebGL
+	@go test -run '^$$' -bench '^BenchmarkMap$$' -benchtime 1x ./cmd/seatcast
 
 demo-deps: ## install what demo needs, on Debian
 	@scripts/install demo

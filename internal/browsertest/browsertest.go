@@ -20,8 +20,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/heapprofiler"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/performance"
+	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 )
 
@@ -233,6 +237,39 @@ func (p *Page) Close() {
 	if err := chromedp.Cancel(p.ctx); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// ScriptTime is how long the page has run scripts so far, by the clock of its
+// thread: what others do on the machine is not in it.
+func (p *Page) ScriptTime() time.Duration {
+	p.t.Helper()
+	if _, err := chromedp.Call(p.ctx, performance.Enable, performance.EnableParams{TimeDomain: performance.EnableTimeDomainThreadTicks}); err != nil {
+		p.t.Fatal(err)
+	}
+	all, err := chromedp.Call(p.ctx, performance.GetMetrics, cdp.Empty{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	for _, m := range all.Metrics {
+		if m.Name == "ScriptDuration" {
+			return time.Duration(m.Value * float64(time.Second))
+		}
+	}
+	p.t.Fatal("the browser does not tell how long scripts ran")
+	return 0
+}
+
+// Heap is how many bytes its scripts have in use, once what nobody needs is gone.
+func (p *Page) Heap() int64 {
+	p.t.Helper()
+	if _, err := chromedp.Call(p.ctx, heapprofiler.CollectGarbage, cdp.Empty{}); err != nil {
+		p.t.Fatal(err)
+	}
+	used, err := chromedp.Call(p.ctx, runtime.GetHeapUsage, cdp.Empty{})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return int64(used.UsedSize)
 }
 
 // Reload loads the page anew.

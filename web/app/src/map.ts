@@ -238,50 +238,51 @@ export class SeatMap {
   #paintLooks(ctx: Pen, to: Window): void {
     const look = (i: number) => this.#looks.get(i) ?? PICKED;
     const own = [...this.#looks.keys()];
-    if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink, 1);
+    if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink);
     if (!own.length) return;
     if (this.#chart.radius * to.k < 4) {
-      for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent, 1);
+      for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent);
     }
     this.#painter.seats(ctx, own, to, look);
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }
 
-  #ring(ctx: Pen, to: Window, i: number, color: string, alpha: number, by = 1): void {
-    ctx.globalAlpha = alpha;
+  #ring(ctx: Pen, to: Window, i: number, color: string): void {
     ctx.strokeStyle = color;
     ctx.lineWidth = 2 * this.#dpr;
     ctx.beginPath();
-    ctx.arc((this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k, Math.max(this.#chart.radius * to.k + 2, 5 * this.#dpr) * by, 0, 7);
+    ctx.arc((this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k, Math.max(this.#chart.radius * to.k + 2, 5 * this.#dpr), 0, 7);
     ctx.stroke();
-    ctx.globalAlpha = 1;
   }
 
   #paintFlashes(ctx: Pen, to: Window): void {
     const now = performance.now();
-    const glowing = new Map<number, number[]>(); // since when → seats
+    const since = new Map<number, number[]>(); // those of a time are painted together
     for (const [i, at] of this.#flashes) {
-      const t = (now - at) / FLASH;
-      if (t >= 1) this.#flashes.delete(i);
-      else if (this.#chart.radius * to.k >= 4 * this.#dpr) this.#ring(ctx, to, i, this.#painter.colors.ink, 0.5 * (1 - t), 1 + 0.5 * t);
-      else if (!glowing.get(at)?.push(i)) glowing.set(at, [i]);
+      if (now - at >= FLASH) this.#flashes.delete(i);
+      else if (!since.get(at)?.push(i)) since.set(at, [i]);
     }
-    for (const [at, seats] of glowing) this.#glow(ctx, to, seats, 0.18 * (1 - (now - at) / FLASH), 1 + (0.7 * (now - at)) / FLASH);
+    ctx.strokeStyle = ctx.fillStyle = this.#painter.colors.ink;
+    ctx.lineWidth = 2 * this.#dpr;
+    for (const [at, seats] of since) this.#flash(ctx, to, seats, (now - at) / FLASH);
+    ctx.globalAlpha = 1;
   }
 
-  /** glow stands for the rings of seats so small that rings of neighbours would be a tangle. */
-  #glow(ctx: Pen, to: Window, seats: number[], alpha: number, by: number): void {
-    const r = Math.max(this.#chart.radius * to.k, 2.5 * this.#dpr) * by;
-    ctx.globalAlpha = alpha;
-    ctx.fillStyle = this.#painter.colors.ink;
+  /** flash is rings about seats, at a time from 0 to 1, or a glow where rings of neighbours would be a tangle. */
+  #flash(ctx: Pen, to: Window, seats: number[], t: number): void {
+    const { x, y, radius } = this.#chart;
+    const small = radius * to.k < 4 * this.#dpr;
+    const r = small ? Math.max(radius * to.k, 2.5 * this.#dpr) * (1 + 0.7 * t) : Math.max(radius * to.k + 2, 5 * this.#dpr) * (1 + 0.5 * t);
+    ctx.globalAlpha = (small ? 0.18 : 0.5) * (1 - t);
     ctx.beginPath();
     for (const i of seats) {
-      const [x, y] = [(this.#chart.x[i] - to.x0) * to.k, (this.#chart.y[i] - to.y0) * to.k];
-      ctx.moveTo(x + r, y);
-      ctx.arc(x, y, r, 0, 7);
+      const [px, py] = [(x[i] - to.x0) * to.k, (y[i] - to.y0) * to.k];
+      if (px < -r || py < -r || px > this.#canvas.width + r || py > this.#canvas.height + r) continue;
+      ctx.moveTo(px + r, py);
+      ctx.arc(px, py, r, 0, 7);
     }
-    ctx.fill();
-    ctx.globalAlpha = 1;
+    if (small) ctx.fill();
+    else ctx.stroke();
   }
 
   /** target does nothing before there is a map. */
