@@ -84,17 +84,23 @@ type Page struct {
 // loaded. The tab is closed when the test ends.
 func Open(t testing.TB, url string) *Page {
 	t.Helper()
-	return open(t, url)
+	return open(t, url, chromedp.EmulateViewport(1280, 800))
+}
+
+// OpenPhone opens url as on a phone, 390 by 844, which is touched.
+func OpenPhone(t testing.TB, url string) *Page {
+	t.Helper()
+	return open(t, url, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
 // Elsewhere opens url as Open does, in a browser of its own: it shares nothing with
 // the other pages, as tabs of one browser do.
 func Elsewhere(t testing.TB, url string) *Page {
 	t.Helper()
-	return open(t, url, chromedp.WithNewBrowserContext())
+	return open(t, url, chromedp.EmulateViewport(1280, 800), chromedp.WithNewBrowserContext())
 }
 
-func open(t testing.TB, url string, opts ...chromedp.ContextOption) *Page {
+func open(t testing.TB, url string, window chromedp.Action[chromedp.Void], opts ...chromedp.ContextOption) *Page {
 	t.Helper()
 	browser.once.Do(start)
 	if browser.err != nil {
@@ -106,7 +112,7 @@ func open(t testing.TB, url string, opts ...chromedp.ContextOption) *Page {
 	ctx, closeTab := chromedp.NewContext(browser.ctx, opts...)
 	t.Cleanup(closeTab)
 	p := &Page{t: t, ctx: ctx}
-	if err := chromedp.Do(ctx, chromedp.EmulateViewport(1280, 800)); err != nil { // the tab lives as long as this context
+	if err := chromedp.Do(ctx, window); err != nil { // the tab lives as long as this context
 		t.Fatal(err)
 	}
 	p.listen()
@@ -181,6 +187,12 @@ func (p *Page) Picture() image.Image {
 func (p *Page) Click(x, y float64) {
 	p.t.Helper()
 	p.do(chromedp.MouseClickXY(x, y))
+}
+
+// Tap is a tap of a finger at a point of the window.
+func (p *Page) Tap(x, y float64) {
+	p.t.Helper()
+	p.do(chromedp.TapXY(x, y))
 }
 
 // Keys are pressed one after the other, where the focus is.

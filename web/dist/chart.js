@@ -207,6 +207,15 @@ class Chart {
     const s = this.sections[this.section[i]];
     return t.seat.place(s.name, this.row[i], this.label[i]);
   }
+  /** places names seats in words, row by row. */
+  places(seats) {
+    const rows = /* @__PURE__ */ new Map();
+    for (const i of seats) {
+      const row = `${this.section[i]} ${this.row[i]}`;
+      rows.set(row, [...rows.get(row) ?? [], i]);
+    }
+    return [...rows.values()].map((all) => all.length === 1 ? this.place(all[0]) : t.seat.places(this.sections[this.section[all[0]]].name, this.row[all[0]], all.map((i) => this.label[i]).join(", "))).join("; ");
+  }
 }
 function inside(points, x, y) {
   let odd = false;

@@ -10,6 +10,7 @@ import { translate } from './page.js';
 import { Panel } from './panel.js';
 import { Speaker } from './say.js';
 import { Session } from './session.js';
+import { Sheet } from './sheet.js';
 import { Tabs } from './tabs.js';
 import { sentence, when } from './words.js';
 
@@ -36,7 +37,11 @@ async function open(event) {
   const cart = new Cart(api, event, sessionStorage);
   const tabs = new Tabs(event.id, cart, () => session.account);
   const choice = new Choice(event.id, cart);
-  const panel = new Panel($("panel"), { api, cart, event, clock, say, reveal: (i) => house.reveal(i) });
+  const sheet = new Sheet(document.querySelector(".side"), cart, () => {
+    say.note(t.event.back);
+    $("map").focus();
+  });
+  const panel = new Panel($("panel"), { api, cart, event, clock, say, ticking: sheet.clock, reveal: (i) => house.reveal(i) });
   let inside = true;
   let resumed = false;
   const leave = () => {
@@ -69,13 +74,14 @@ async function open(event) {
       }
     }
   });
-  told(cart);
+  told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
   await house.open();
   await cart.resume();
   resumed = true;
   leave();
   choice.resumed();
+  sheet.resumed();
   tabs.ask();
 }
 class Choice {
@@ -115,7 +121,7 @@ function header(event) {
   $("name").textContent = event.name;
   $("where").textContent = `${event.venue} · ${when(event.startsAt, event.zone)}`;
 }
-function told(cart) {
+function told(cart, places) {
   cart.addEventListener("problem", (e) => say.note(sentence(e.detail), "bad"));
   cart.addEventListener("told", (e) => {
     const says = {
@@ -125,7 +131,7 @@ function told(cart) {
       asked: [t.event.asked, "plain"],
       declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, "bad"],
       cancelled: [t.event.cancelledPayment, "plain"],
-      lost: [t.event.lost, "bad"]
+      lost: [t.event.lost(e.detail.what === "lost" ? places(e.detail.seats) : ""), "bad"]
     };
     say.note(...says[e.detail.what]);
   });

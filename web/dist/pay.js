@@ -92,12 +92,21 @@ class Means {
     return this.#config;
   }
   #cards() {
-    this.element.replaceChildren(h(
-      "label",
-      {},
-      t.pay.card,
-      h("select", { "data-key": "card" }, ...Object.entries(t.pay.cards).map(([number, what]) => h("option", { value: number }, `•••• ${number.slice(-4)} · ${what}`)))
-    ));
+    const cards = Object.entries(t.pay.cards);
+    const option = ([number, what]) => h("option", { value: number }, `•••• ${number.slice(-4)} · ${what}`);
+    const group = (label, of) => {
+      const el = h("optgroup", {}, ...of.map(option));
+      el.label = label;
+      return el;
+    };
+    const does = h("p", { id: "card-does", class: "soft", "aria-live": "polite" });
+    const explain = () => {
+      const number = card.value;
+      does.replaceChildren(h("code", {}, number.replace(/\d{4}(?=\d)/g, "$& ")), h("span", {}, t.pay.does[number]));
+    };
+    const card = h("select", { "data-key": "card", "aria-describedby": "card-does", onchange: explain }, group(t.pay.usual, cards.filter(usual)), group(t.pay.seldom, cards.filter((c) => !usual(c))));
+    explain();
+    this.element.replaceChildren(h("p", { class: "hint" }, t.pay.sandbox), h("label", {}, t.pay.card, card), does);
     this.#be(true);
   }
   #mount(stripe, config) {
@@ -160,6 +169,8 @@ class Means {
     return Math.round(amount * 10 ** ((STRIPE_DECIMALS[currency] ?? decimals) - decimals));
   }
 }
+const USUAL = ["4242424242424242", "4000000000000002", "4000000000003063", "4000000000003220"];
+const usual = ([number]) => USUAL.includes(number);
 const inPage = (config) => Boolean(config.script && config.publishableKey);
 const said = (error) => new Problem({ code: FAILURES[error.type] ?? "card_failed" });
 const FAILURES = { validation_error: "card_incomplete", api_connection_error: "card_unreachable" };

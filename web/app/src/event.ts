@@ -11,6 +11,7 @@ import { translate } from './page';
 import { Panel } from './panel';
 import { Speaker, type Kind } from './say';
 import { Session } from './session';
+import { Sheet } from './sheet';
 import { Tabs } from './tabs';
 import type * as wire from './wire';
 import { sentence, when } from './words';
@@ -42,7 +43,11 @@ async function open(event: wire.Event): Promise<void> {
   const cart = new Cart(api, event, sessionStorage);
   const tabs = new Tabs(event.id, cart, () => session.account);
   const choice = new Choice(event.id, cart);
-  const panel = new Panel($('panel'), { api, cart, event, clock, say, reveal: (i) => house.reveal(i) });
+  const sheet = new Sheet(document.querySelector<HTMLElement>('.side')!, cart, () => {
+    say.note(t.event.back);
+    $('map').focus();
+  });
+  const panel = new Panel($('panel'), { api, cart, event, clock, say, ticking: sheet.clock, reveal: (i) => house.reveal(i) });
   let inside = true; // what the map says; whoever holds seats pays for them first
   let resumed = false;
   const leave = () => { if (!inside && resumed && cart.stage === 'picking') line.toLine(event.id); };
@@ -63,13 +68,14 @@ async function open(event: wire.Event): Promise<void> {
       },
     },
   });
-  told(cart);
+  told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
   await house.open();
   await cart.resume();
   resumed = true;
   leave();
   choice.resumed();
+  sheet.resumed();
   tabs.ask();
 }
 
@@ -117,7 +123,7 @@ function header(event: wire.Event): void {
 }
 
 /** told says what became of the order. */
-function told(cart: Cart): void {
+function told(cart: Cart, places: (seats: number[]) => string): void {
   cart.addEventListener('problem', (e) => say.note(sentence(e.detail), 'bad'));
   cart.addEventListener('told', (e) => {
     const says: Record<Told['what'], [text: string, kind: Kind]> = {
@@ -127,7 +133,7 @@ function told(cart: Cart): void {
       asked: [t.event.asked, 'plain'],
       declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, 'bad'],
       cancelled: [t.event.cancelledPayment, 'plain'],
-      lost: [t.event.lost, 'bad'],
+      lost: [t.event.lost(e.detail.what === 'lost' ? places(e.detail.seats) : ''), 'bad'],
     };
     say.note(...says[e.detail.what]);
   });

@@ -30,19 +30,24 @@ export class Panel {
   #deadline: Deadline;
   #armed = ''; // for what, and until when
   #said = new Set<number>(); // warnings of this deadline
+  #ticking: HTMLElement; // shows the same time elsewhere in the page
+  #soon = false; // the time is nearly up
+  #from: HTMLElement | null = null; // had the focus before it was asked whether more time is wanted
+  #offered = false; // other seats, for those that are gone
   #wish: string | null = null; // what has the focus again when it is there
   #means: Means;
   #button = h('button', { class: 'primary', 'data-key': 'pay' });
   #pay: HTMLElement; // the form, which stays in the page while the means is shown
   #codes = new Map<string, HTMLElement>(); // text → canvas
 
-  constructor(root: HTMLElement, { api, cart, event, clock, say, reveal }: { api: Api; cart: Cart; event: wire.Event; clock: Clock; say: Speaker; reveal: (i: number) => void }) {
+  constructor(root: HTMLElement, { api, cart, event, clock, say, ticking, reveal }: { api: Api; cart: Cart; event: wire.Event; clock: Clock; say: Speaker; ticking: HTMLElement; reveal: (i: number) => void }) {
     this.#root = root;
     this.#cart = cart;
     this.#event = event;
     this.#clock = clock;
     this.#say = say;
     this.#reveal = reveal;
+    this.#ticking = ticking;
     this.#deadline = new Deadline(clock, (left) => this.#tick(left), async () => { if (cart.stage === 'held') await cart.refresh(); });
     this.#means = new Means(api, event, () => this.draw());
     this.#pay = h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(() => this.#means.name()); } },
@@ -53,7 +58,10 @@ export class Panel {
       e.preventDefault();
       cart.extend();
     });
-    cart.addEventListener('told', (e) => { if (e.detail.what === 'asked') this.#step(e.detail.go); });
+    cart.addEventListener('told', (e) => {
+      if (e.detail.what === 'asked') this.#step(e.detail.go);
+      if (e.detail.what === 'extended') this.#return();
+    });
   }
 
   /** on follows a chart and its state. */
@@ -68,7 +76,9 @@ export class Panel {
     if (!state) return;
     const active = document.activeElement;
     const at = active instanceof HTMLElement && this.#root.contains(active) ? active.dataset.key : null;
-    const focus = at === 'head' && this.#wish || at;
+    const offered = !this.#cart.busy && this.#cart.offer !== null;
+    const focus = at && offered && !this.#offered ? 'instead' : at === 'head' && this.#wish || at; // what may be taken instead is one key away
+    if (!this.#cart.busy) this.#offered = offered;
     const stages: Record<Stage, () => HTMLElement[]> = { picking: () => this.#picking(state), held: () => this.#held(state.chart), paying: () => this.#paying(state.chart), sold: () => this.#sold() };
     this.#show(stages[this.#cart.stage]());
     this.#root.dataset.stage = this.#cart.stage;
@@ -114,10 +124,22 @@ export class Panel {
   }
 
   #tick(left: number, quiet = false): void {
-    const el = this.#root.querySelector('.clock');
-    if (el) {
+    for (const el of [this.#root.querySelector('.clock'), this.#ticking]) {
+      if (!el) continue;
       el.textContent = mmss(left);
       el.classList.toggle('hurry', left < 60000);
+    }
+    const soon = left <= WARN[0] * 1000 && this.#cart.stage === 'held';
+    const warning = this.#root.querySelector<HTMLElement>('.soon');
+    if (warning) {
+      const text = left === 0 ? t.panel.over : this.#more ? t.panel.soon : t.panel.last;
+      if (warning.textContent !== text) warning.textContent = text;
+      warning.hidden = !soon;
+    }
+    this.#root.classList.toggle('hurried', soon);
+    if (!this.#cart.busy) { // or its button cannot be pressed yet
+      if (soon && !this.#soon) this.#urge();
+      this.#soon = soon;
     }
     if (quiet) return;
     const due = WARN.findLast((s) => left <= s * 1000 && left > s * 1000 - 2000);
@@ -125,6 +147,21 @@ export class Panel {
       this.#said.add(due);
       this.#say.announce(this.#more ? `${t.panel.warn[due]} ${t.panel.moreByKey}` : t.panel.warn[due]);
     }
+  }
+
+  /** urge puts more time under the next key, unless something is being filled in. */
+  #urge(): void {
+    const active = document.activeElement;
+    const button = this.#root.querySelector<HTMLButtonElement>('[data-key=extend]:not(:disabled, .hidden)');
+    if (!button || active?.matches('input, select, textarea, iframe') || this.#pay.contains(active)) return;
+    this.#from = active instanceof HTMLElement && active !== document.body ? active : null;
+    button.focus({ preventScroll: true });
+  }
+
+  /** return puts the focus back where it was before that. */
+  #return(): void {
+    if (this.#from?.isConnected) this.#from.focus({ preventScroll: true });
+    this.#from = null;
   }
 
   #action(text: string, key: string, onclick: () => void, kind = ''): HTMLElement {
@@ -154,6 +191,7 @@ export class Panel {
     if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, this.#event.holds ? t.panel.chooseToHold : t.panel.chooseToBook));
     if (!cart.picked.size && cart.mostParty > 0 && state.chart.size > 0) parts.push(this.#best());
     parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(state.chart, i))));
+    if (cart.lost.length && !cart.busy) parts.push(this.#instead(state.chart));
     if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(state, a))));
     if (!cart.size) return parts;
     const n = cart.wanted.length + cart.size - cart.picked.size;
@@ -167,6 +205,19 @@ export class Panel {
       this.#action(t.panel.clear, 'clear', () => cart.clear(), 'plain')));
     if (!this.#event.open) parts.push(h('p', { class: 'soft' }, t.panel.notOpen));
     return parts;
+  }
+
+  /** instead says what is gone, and offers the next best. */
+  #instead(chart: Chart): HTMLElement {
+    const { lost, offer } = this.#cart;
+    const box = h('div', { class: 'instead', role: 'group', 'aria-label': t.panel.instead }, h('p', {}, t.panel.gone(chart.places(lost))));
+    if (!offer) box.append(h('p', {}, t.panel.nothingNear));
+    else {
+      box.append(h('p', {}, offer.together ? t.panel.near : t.panel.nearApart, ' ', h('strong', { dir: 'auto' }, chart.places(offer.seats))),
+        h('button', { 'data-key': 'instead', class: 'choose', disabled: !this.#event.open, onclick: () => this.#cart.instead() },
+          (this.#event.holds ? t.panel.holdInstead : t.panel.bookInstead)(offer.seats.length)));
+    }
+    return box;
   }
 
   /** best lets the house choose. */
@@ -231,19 +282,22 @@ export class Panel {
 
   #held(chart: Chart): HTMLElement[] {
     const cart = this.#cart;
+    const { declined } = cart;
     return [
-      h('div', { class: 'hold' }, head(cart.unheld ? t.panel.bookedNotHeld : t.panel.heldForYou), h('span', { class: 'clock', role: 'timer' }, '')),
+      h('div', { class: 'hold' }, head(cart.unheld ? t.panel.bookedNotHeld : t.panel.heldForYou), h('span', { class: 'clock', role: 'timer' }, ''),
+        h('button', { 'data-key': 'extend', 'aria-keyshortcuts': 'Alt+E', class: this.#more ? '' : 'hidden', disabled: cart.busy, onclick: () => cart.extend() }, t.panel.moreTime),
+        h('p', { class: 'soon', hidden: true })),
       ...(cart.unheld ? [h('p', { class: 'hint' }, `${t.event.unheld} ${t.panel.orderStands}`)] : []),
       this.#total(), this.#lines(chart), ...this.#fees(), ...this.#hints(chart),
+      ...(declined === null ? [] : [h('p', { class: 'hint bad' }, `${t.declines[declined as keyof typeof t.declines] ?? t.declines.card_declined} ${cart.unheld ? t.panel.tryAgainUnheld : t.panel.tryAgain}`)]),
       this.#pay,
       h('div', { class: 'actions' },
-        h('button', { 'data-key': 'extend', 'aria-keyshortcuts': 'Alt+E', class: this.#more ? '' : 'hidden', disabled: cart.busy, onclick: () => cart.extend() }, t.panel.moreTime),
         this.#action(t.panel.giveBack, 'back', () => cart.giveBack(), 'plain')),
     ];
   }
 
   #paying(chart: Chart): HTMLElement[] {
-    const { action, stepping, unheld } = this.#cart;
+    const { action, stepping, unheld, elsewhere } = this.#cart;
     return [
       h('div', { class: 'hold' }, head(t.panel.paying), h('span', { class: 'clock', role: 'timer' }, '')),
       this.#total(), this.#lines(chart), ...this.#fees(), this.#pay,
@@ -251,7 +305,8 @@ export class Panel {
         h('p', { class: 'hint' }, t.event.asked),
         h('div', { class: 'actions' }, h('button', { 'data-key': 'approve', class: 'primary', onclick: () => this.#step(true) }, t.panel.approve)),
       ] : []),
-      h('p', { class: 'soft working' }, unheld ? t.panel.bankUnheld : t.panel.bank),
+      h('p', { class: 'soft working' }, elsewhere ? t.panel.bankElsewhere : unheld ? t.panel.bankUnheld : t.panel.bank),
+      h('div', { class: 'actions' }, this.#action(t.panel.cancelPayment, 'cancel', () => this.#cart.giveBack(), 'plain')),
     ];
   }
 

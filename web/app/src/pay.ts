@@ -123,8 +123,21 @@ export class Means {
   }
 
   #cards(): void {
-    this.element.replaceChildren(h('label', {}, t.pay.card,
-      h('select', { 'data-key': 'card' }, ...Object.entries(t.pay.cards).map(([number, what]) => h('option', { value: number }, `•••• ${number.slice(-4)} · ${what}`)))));
+    const cards = Object.entries(t.pay.cards);
+    const option = ([number, what]: [string, string]) => h('option', { value: number }, `•••• ${number.slice(-4)} · ${what}`);
+    const group = (label: string, of: [string, string][]) => {
+      const el = h('optgroup', {}, ...of.map(option));
+      el.label = label;
+      return el;
+    };
+    const does = h('p', { id: 'card-does', class: 'soft', 'aria-live': 'polite' });
+    const explain = () => {
+      const number = card.value as keyof typeof t.pay.does;
+      does.replaceChildren(h('code', {}, number.replace(/\d{4}(?=\d)/g, '$& ')), h('span', {}, t.pay.does[number]));
+    };
+    const card = h('select', { 'data-key': 'card', 'aria-describedby': 'card-does', onchange: explain }, group(t.pay.usual, cards.filter(usual)), group(t.pay.seldom, cards.filter((c) => !usual(c))));
+    explain();
+    this.element.replaceChildren(h('p', { class: 'hint' }, t.pay.sandbox), h('label', {}, t.pay.card, card), does);
     this.#be(true);
   }
 
@@ -180,6 +193,11 @@ export class Means {
     return Math.round(amount * 10 ** ((STRIPE_DECIMALS[currency] ?? decimals) - decimals));
   }
 }
+
+/** USUAL are the cards of the sandbox that do what most cards do. */
+const USUAL = ['4242424242424242', '4000000000000002', '4000000000003063', '4000000000003220'];
+
+const usual = ([number]: [string, string]) => USUAL.includes(number);
 
 /** inPage says whether payments are taken in Stripe's element. */
 const inPage = (config: wire.Payments) => Boolean(config.script && config.publishableKey);
