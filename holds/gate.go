@@ -76,23 +76,39 @@ func (g *Gate) ask(ctx context.Context, r TakeRequest) (answered func(), err err
 		return func() {}, nil
 	}
 	for waited := false; ; waited = true {
-		known, followed := g.heard.Known(r.Event, seatmap.TagOf(r.Token), r.Seats)
-		if !followed {
-			return func() {}, nil
-		}
-		said, gone := weigh(r.Seats, known)
-		if said == saysNo {
-			g.metrics.answers[said].Inc()
-			g.compare(r, known.Age)
-			return nil, &TakenError{Seats: gone}
+		said, err := g.look(r)
+		if err != nil || said == saysNothing {
+			return func() {}, err
 		}
 		end, busy := g.turns.take(r, waited)
-		if end != nil {
-			g.metrics.answers[said].Inc()
-			return end, nil
+		if busy != nil {
+			await(ctx, busy)
+			continue
 		}
-		await(ctx, busy)
+		if said, err = g.look(r); err != nil { // an answer came before this turn
+			end()
+			return nil, err
+		}
+		if said != saysNothing {
+			g.metrics.answers[said].Inc()
+		}
+		return end, nil
 	}
+}
+
+// look returns the *TakenError that r is to be answered with, or why it has none.
+func (g *Gate) look(r TakeRequest) (saying, error) {
+	known, followed := g.heard.Known(r.Event, seatmap.TagOf(r.Token), r.Seats)
+	if !followed {
+		return saysNothing, nil
+	}
+	said, gone := weigh(r.Seats, known)
+	if said != saysNo {
+		return said, nil
+	}
+	g.metrics.answers[said].Inc()
+	g.compare(r, known.Age)
+	return said, &TakenError{Seats: gone}
 }
 
 // compare has one of so many refusals looked at.
@@ -110,12 +126,13 @@ func (g *Gate) compare(r TakeRequest, age time.Duration) {
 type saying int
 
 const (
-	saysNo     saying = iota // refused
-	asksOwn                  // the token has held something
-	asksStale                // what memory knows is too old
-	asksEnds                 // a seat is held, and until when is not known, or past
-	letsPass                 // no seat of it is known to be taken
-	allSayings = iota
+	saysNo      saying = iota // refused
+	asksOwn                   // the token has held something
+	asksStale                 // what memory knows is too old
+	asksEnds                  // a seat is held, and until when is not known, or past
+	letsPass                  // no seat of it is known to be taken
+	allSayings  = iota
+	saysNothing = allSayings // of an event that is not followed
 )
 
 var sayings = [allSayings]string{"refused", "asked_own", "asked_stale", "asked_unknown", "passed"}

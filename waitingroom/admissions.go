@@ -93,6 +93,7 @@ func (r *Rooms) flush(ctx context.Context, batch []admission) error {
 		case errors.Is(err, seatmap.ErrUnavailable):
 			return err
 		case len(part) == 1:
+			r.lately.forget(part[0].jti)
 			r.o.Log.ErrorContext(ctx, "an admission is not written down", "event", part[0].event, "pass", part[0].jti, "err", err)
 		default:
 			for _, half := range [][]admission{part[:len(part)/2], part[len(part)/2:]} {

@@ -145,3 +145,22 @@ func TestWhoAsksAgainAndAgainIsWrittenDownOnce(t *testing.T) {
 		t.Errorf("%v admissions of one who is inside are to be written down again", n)
 	}
 }
+
+func TestAnAdmissionThatPostgresDidNotTakeIsWrittenDownWhenTheyAskAgain(t *testing.T) {
+	b := newBox(t)
+	reg := prometheus.NewRegistry()
+	reg.MustRegister(b.rooms)
+	b.put(plan(6000, 5, 10))
+	b.joins("ann", "")
+	b.run(b.rooms)
+	alter := func(how string) {
+		_, err := b.pool.Exec(t.Context(), `ALTER TABLE room_admissions `+how)
+		b.must(err)
+	}
+	alter(`ADD CONSTRAINT nobody CHECK (false)`)
+	b.enters("ann", "")
+	eventually(t, "it is not taken", func() bool { return told(t, reg)["waitingroom_admissions_unwritten"] == 0 })
+	alter(`DROP CONSTRAINT nobody`)
+	b.enters("ann", "")
+	eventually(t, "it is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE user_id = 'ann'`) == 1 })
+}
