@@ -46,6 +46,42 @@ func stages(g *echo.Group, s *stream, is *atomic.Value) {
 	g.PUT("/bookings/e.b2/confirm", func(c echo.Context) error { return c.JSONBlob(200, []byte(`{"bookingId":"e.b2","state":"paying"}`)) })
 }
 
+// mine is what an account has booked, of the event of shop.
+func mine(g *echo.Group) {
+	order := func(state, tickets string) string {
+		return fmt.Sprintf(`{"bookingId":"e.%[1]s","bookedAt":"2026-11-30T18:00:00Z","state":%[1]q,"reason":"area_full","expiresAt":"2099-01-01T00:00:00Z","cap":"2099-01-02T00:00:00Z","event":{"id":"e"},"areas":[{"area":"pit","quantity":2}],
+			"seats":[{"ticketId":"t0","label":"1","section":"Stalls","row":"1","category":"A","price":5000}],"total":{"amount":5000,"currency":"EUR"},"tickets":[%[2]s]}`, state, tickets)
+	}
+	ticket := func(status, qr string) string {
+		return fmt.Sprintf(`{"id":"T-%[1]s","section":"Stalls","row":"1","label":"1","price":5000,"allIn":5000,"status":%[1]q,"qr":%[2]q}`, status, qr)
+	}
+	g.GET("/me/bookings", func(c echo.Context) error {
+		all := []string{order("held", ""), order("paying", ""), order("sold", strings.Join([]string{ticket("valid", "one"), ticket("pending", ""), ticket("refunded", "")}, ",")), order("lost", ""), order("expired", "")}
+		return c.JSONBlob(200, []byte(`{"bookings":[`+strings.Join(all, ",")+`]}`))
+	})
+}
+
+// desk is what operators see of the event of fair.
+func desk(g *echo.Group) {
+	const frame = `{"state":"open","rate":600,"pace":300,"slowed":"holds","waiting":1200,"inside":80,"seatsLeft":2,"since":0,"serving":90}`
+	for path, body := range map[string]string{
+		"/admin/jobs":             `{"jobs":[{"id":1,"kind":"refund"}]}`,
+		"/admin/events/e/figures": `{"seats":{"available":2,"held":1,"sold":3,"unavailable":1},"holdsKnown":false,"areas":[{"area":"pit","name":"Pit","capacity":50,"sold":7}],"tickets":10,"money":{"amount":50000,"currency":"EUR","decimals":2}}`,
+		"/admin/rooms/e":          `{"state":"open","rate":600,"burst":10,"cap":500,"sessionSeconds":600,"suspected":3,"frame":` + frame + `}`,
+		"/queue/e":                frame,
+	} {
+		g.GET(path, func(c echo.Context) error { return c.JSONBlob(200, []byte(body)) })
+	}
+}
+
+// atDesk signs an operator in, and waits for the figures of the event.
+func atDesk(p *browsertest.Page) {
+	goTo(p, "/console")
+	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
+	browsertest.Eval[int](p, `document.getElementById('token').value = 'tok'; document.getElementById('enter').requestSubmit(); return 0;`)
+	p.Until("figures", `document.querySelector('.card[open] .figure') && document.querySelector('.room .figure')`)
+}
+
 // houseIsOpen serves whoever watches the map of stages.
 func houseIsOpen(t *testing.T, s *stream) {
 	go func() { // for as long as the test
@@ -75,7 +111,10 @@ func TestNoPageHasAnythingThatAxeCallsABarrier(t *testing.T) {
 	is.Store("held")
 	url, _ := server(t, func(e *echo.Echo) {
 		web.MountPages(e)
-		stages(e.Group("/v1"), s, &is)
+		api := e.Group("/v1")
+		stages(api, s, &is)
+		mine(api)
+		desk(api)
 		e.GET("/embed", func(c echo.Context) error {
 			return c.HTML(200, `<!doctype html><html lang="de"><head><title>A site</title><meta name="viewport" content="width=device-width"></head><body><main><h1>A site</h1><seat-map event="e"></seat-map></main><script type="module" src="/seat-map.js"></script></body></html>`)
 		})
@@ -84,6 +123,23 @@ func TestNoPageHasAnythingThatAxeCallsABarrier(t *testing.T) {
 	p := browsertest.Open(t, url)
 	p.Until("listed", `document.querySelector('.event')`)
 	axe(t, p, "home")
+	goTo(p, "/tickets")
+	p.Until("all orders", `document.querySelectorAll('.order').length === 5`)
+	axe(t, p, "tickets")
+	goTo(p, "/console")
+	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
+	axe(t, p, "console, nobody signed in")
+	atDesk(p)
+	axe(t, p, "console")
+	browsertest.Eval[int](p, `document.querySelector('[data-do=pause]').click(); return 0;`)
+	p.Until("it is asked about", `document.getElementById('sure').open`)
+	axe(t, p, "console, asking")
+	goTo(p, "/events/none")
+	p.Until("there is none", `document.querySelector('#fatal h1')`)
+	axe(t, p, "no event")
+	goTo(p, "/events/off")
+	p.Until("cancelled", `document.getElementById('banner').innerText && document.getElementById('live').dataset.mode === 'live'`)
+	axe(t, p, "cancelled")
 
 	goTo(p, "/events/e")
 	p.Until("counted", pricesAreThere)
@@ -98,11 +154,11 @@ func TestNoPageHasAnythingThatAxeCallsABarrier(t *testing.T) {
 	browsertest.Eval[int](p, `document.querySelector('#list .seats button').click(); return 0;`)
 	p.Until("chosen", `document.querySelector('[data-key=hold]') && document.querySelector('#list .seats button[aria-pressed=true]')`)
 	axe(t, p, "list, a seat chosen")
-	for _, state := range []string{"held", "paying", "sold", "refunded"} {
+	for _, state := range []string{"held", "paying", "sold", "refunded", "lost"} {
 		is.Store(state)
 		browsertest.Eval[int](p, `sessionStorage.setItem('seatcast.booking.e', 'e.b2'); return 0;`)
 		p.Reload()
-		stage := map[string]string{"refunded": "sold"}[state]
+		stage := map[string]string{"refunded": "sold", "lost": "picking"}[state]
 		if stage == "" {
 			stage = state
 		}
@@ -214,7 +270,11 @@ func TestNothingOverflowsAPhoneFromRightToLeft(t *testing.T) {
 	s := newStream()
 	var is atomic.Value
 	is.Store("held")
-	url := client(t, func(g *echo.Group) { stages(g, s, &is) })
+	url := client(t, func(g *echo.Group) {
+		stages(g, s, &is)
+		mine(g)
+		desk(g)
+	})
 	houseIsOpen(t, s)
 	p := browsertest.Open(t, url)
 	p.Size(390, 844)
@@ -234,6 +294,16 @@ func TestNothingOverflowsAPhoneFromRightToLeft(t *testing.T) {
 	}
 	p.Until("listed", `document.querySelector('.event')`)
 	fits("home")
+	goTo(p, "/tickets?lang=de")
+	p.Until("all orders", `document.querySelectorAll('.order').length === 5`)
+	fits("tickets")
+	atDesk(p)
+	fits("console")
+	for path, there := range map[string]string{"/events/none": `#fatal h1`, "/events/off": `#banner:not([hidden])`} {
+		goTo(p, path)
+		p.Until(path, fmt.Sprintf(`document.querySelector(%q)`, there))
+		fits(path)
+	}
 	goTo(p, "/events/e?lang=de")
 	p.Until("counted", pricesAreThere)
 	fits("map")

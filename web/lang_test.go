@@ -16,7 +16,7 @@ import (
 // fair is an API of one event that is on sale, in Berlin.
 func fair(g *echo.Group) {
 	g.GET("/events/search", func(c echo.Context) error {
-		return c.JSONBlob(200, []byte(`{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z","open":true}],"next":null}`))
+		return c.JSONBlob(200, []byte(`{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z","mode":"hot","state":"open","open":true,"holds":true,"queue":true}],"next":null}`))
 	})
 }
 

@@ -58,12 +58,20 @@ func TestTheElementIsOneFileThatAnySiteMayLoad(t *testing.T) {
 }
 
 // shop is an API of one event with four seats, all free, whose first booking
-// is refused because t1 is gone.
+// is refused because t1 is gone; and of one that is cancelled, off.
 func shop(g *echo.Group, s *stream) {
 	g.GET("/events/:event", func(c echo.Context) error {
-		return c.JSONBlob(200, []byte(`{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00",
-			"opensAt":"2020-01-01T10:00:00+01:00","chart":"c1","mode":"hot","state":"open","open":true,"currency":"EUR","seatsPerBooking":3,
-			"prices":[{"category":"A","amount":5000},{"category":"B","amount":2500}],"areas":[{"area":"pit","name":"Pit","category":"B","capacity":50}]}`))
+		id, state := c.Param("event"), "open"
+		switch id {
+		case "e":
+		case "off":
+			state = "cancelled"
+		default:
+			return &web.Problem{Status: http.StatusNotFound, Code: "unknown_event"}
+		}
+		return c.JSONBlob(200, fmt.Appendf(nil, `{"id":%q,"name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00",
+			"opensAt":"2020-01-01T10:00:00+01:00","chart":"c1","mode":"hot","state":%q,"open":%t,"currency":"EUR","seatsPerBooking":3,
+			"prices":[{"category":"A","amount":5000},{"category":"B","amount":2500}],"areas":[{"area":"pit","name":"Pit","category":"B","capacity":50}]}`, id, state, state == "open"))
 	})
 	g.GET("/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, []byte(house)) })
 	g.GET("/events/:event/live", s.serve)

@@ -133,7 +133,7 @@ class Card {
     const pair = (name, value) => h("div", { class: "figure" }, h("dt", {}, name), h("dd", {}, value));
     const why = line.slowed && (t.console.slowed[line.slowed] ?? line.slowed);
     this.#room.replaceChildren(
-      h("h3", {}, t.console.room, " ", h("span", { class: `badge ${line.state}`, "data-room": line.state }, t.console.rooms[line.state])),
+      h("h2", {}, t.console.room, " ", h("span", { class: `badge ${line.state}`, "data-room": line.state }, t.console.rooms[line.state])),
       h(
         "dl",
         {},

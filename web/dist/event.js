@@ -28,6 +28,7 @@ async function main() {
     const p = err instanceof Problem ? err : { code: "internal" };
     const says = p.code === "unknown_event" ? [h("h1", {}, sentence(p))] : [h("h1", {}, t.page.broken), h("p", {}, sentence(p))];
     $("fatal").replaceChildren(...says, h("p", {}, h("a", { href: "/" }, t.page.allEvents), " · ", h("a", { href: "" }, t.page.again)));
+    for (const el of [$("name"), $("where"), $("stage"), $("side")]) el.hidden = true;
     $("fatal").hidden = false;
     if (!(err instanceof Problem)) throw err;
   }

@@ -167,8 +167,8 @@ function lines({ seats, areas }, event) {
 const areaOf = (event, area) => event.areas.find((a) => a.area === area)?.name ?? area;
 function stub(one, event) {
   return h(
-    "section",
-    { class: `stub ${one.status}`, "aria-label": one.area ? areaOf(event, one.area) : t.seat.place(one.section ?? "", one.row ?? "", one.label ?? "") },
+    "div",
+    { class: `stub ${one.status}`, role: "group", "aria-label": one.area ? areaOf(event, one.area) : t.seat.place(one.section ?? "", one.row ?? "", one.label ?? "") },
     one.qr ? qr(one.qr, t.ticket.code) : null,
     h(
       "div",

@@ -131,7 +131,7 @@ class Card {
     const pair = (name: string, value: string) => h('div', { class: 'figure' }, h('dt', {}, name), h('dd', {}, value));
     const why = line.slowed && ((t.console.slowed as Record<string, string>)[line.slowed] ?? line.slowed);
     this.#room.replaceChildren(
-      h('h3', {}, t.console.room, ' ', h('span', { class: `badge ${line.state}`, 'data-room': line.state }, t.console.rooms[line.state])),
+      h('h2', {}, t.console.room, ' ', h('span', { class: `badge ${line.state}`, 'data-room': line.state }, t.console.rooms[line.state])),
       h('dl', {},
         pair(t.console.waiting, number(line.waiting)),
         pair(t.console.inside, t.console.of(line.inside, room.cap)),

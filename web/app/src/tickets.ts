@@ -196,7 +196,7 @@ const areaOf = (event: wire.Event, area: string) => event.areas.find((a) => a.ar
 
 /** stub is a ticket; only one that lets somebody in has a code. */
 function stub(one: wire.Ticket, event: wire.Event): HTMLElement {
-  return h('section', { class: `stub ${one.status}`, 'aria-label': one.area ? areaOf(event, one.area) : t.seat.place(one.section ?? '', one.row ?? '', one.label ?? '') },
+  return h('div', { class: `stub ${one.status}`, role: 'group', 'aria-label': one.area ? areaOf(event, one.area) : t.seat.place(one.section ?? '', one.row ?? '', one.label ?? '') },
     one.qr ? qr(one.qr, t.ticket.code) : null,
     h('div', { class: 'about' },
       h('strong', { class: 'what', dir: 'auto' }, event.name),
