@@ -206,6 +206,17 @@ const en = {
     outside: "Which seats are free is shown to who is let in",
     asOf: (time) => `as of ${time}`
   },
+  // What is the matter with a map that is not as of now.
+  doubt: {
+    of: {
+      late: "Updates come late: a seat may be gone already.",
+      unheld: "Seats cannot be held right now, and only sold ones are shown as taken. Yours are sure once you have paid.",
+      waiting: "There is no connection at the moment. We keep trying.",
+      offline: "You are offline."
+    },
+    asOf: (time) => `What you see is as of ${time}.`,
+    unknown: "Which seats are free is not known yet."
+  },
   stepper: {
     less: "One less",
     more: "One more",

@@ -1,5 +1,6 @@
 import { Chart, ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
+import { Doubt } from './doubt.js';
 import { Feed } from './feed.js';
 import { t } from './lang.js';
 import { Filter } from './filter.js';
@@ -30,13 +31,14 @@ class House {
   #watcher;
   #holds;
   #parts;
+  #doubt;
   #filter = new Filter();
   #prices;
   #map;
   #list;
   #feed = null;
   #readonly = false;
-  #stopped = false;
+  #life = new AbortController();
   constructor({ event, cart, api, clock, say, watcher, ...roots }) {
     this.event = event;
     this.#cart = cart;
@@ -45,7 +47,8 @@ class House {
     this.#say = say;
     this.#watcher = watcher;
     this.#holds = new Holds(api, event, () => watcher.turned());
-    this.#parts = furnish(roots, {
+    this.#doubt = new Doubt(() => this.asOf, this.#life.signal);
+    this.#parts = furnish(roots, this.#doubt.element, {
       view: (which) => {
         this.view = which;
       },
@@ -76,7 +79,7 @@ class House {
   /** open fetches the chart, and begins to follow the map. */
   async open() {
     const first = new State(await chart(this.#api, this.event.chart));
-    if (this.#stopped) return;
+    if (this.#life.signal.aborted) return;
     this.#show(first);
     this.#feed = new Feed({
       event: this.event.id,
@@ -104,7 +107,7 @@ class House {
   }
   /** stop ends the stream and whatever else goes on by itself. */
   stop() {
-    this.#stopped = true;
+    this.#life.abort();
     this.#feed?.stop();
     this.#map.stop();
   }
@@ -165,6 +168,7 @@ class House {
     const shown = mode === "late" && !this.event.holds ? "unheld" : mode;
     this.#parts.live.dataset.mode = shown;
     this.#parts.mode.textContent = t.live[shown];
+    this.#doubt.be(shown);
     this.#watcher.mode(shown);
   }
   /** sells says what a section has of what is wanted. */
@@ -245,7 +249,7 @@ class Holds {
     this.#turned();
   }
 }
-function furnish({ stage, legend, live }, does) {
+function furnish({ stage, legend, live }, doubt, does) {
   const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": t.map.canvas });
   const above = h("canvas", { class: "above", "aria-hidden": "true" });
   const here = h("p", { id: "here", class: "here", hidden: true });
@@ -286,7 +290,7 @@ function furnish({ stage, legend, live }, does) {
       box: h("div", { id: "list-view", class: "view", hidden: true }, list)
     }
   };
-  stage.append(h("div", { class: "tools", role: "group", "aria-label": t.map.how }, views.map.button, views.list.button), views.map.box, views.list.box);
+  stage.append(h("div", { class: "tools", role: "group", "aria-label": t.map.how }, views.map.button, views.list.button), doubt, views.map.box, views.list.box);
   const mode = h("span", { id: "live-text" }, t.live.connecting);
   const asOf = h("span", { id: "asof" });
   live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);

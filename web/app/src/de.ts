@@ -210,6 +210,17 @@ export const de = {
     asOf: (time: string) => `Stand ${time}`,
   },
 
+  doubt: {
+    of: {
+      late: 'Änderungen kommen verspätet: Ein Platz kann schon vergeben sein.',
+      unheld: 'Plätze können gerade nicht reserviert werden, und nur verkaufte sind als vergeben zu sehen. Ihre sind sicher, sobald Sie bezahlt haben.',
+      waiting: 'Gerade besteht keine Verbindung. Wir versuchen es weiter.',
+      offline: 'Sie sind offline.',
+    },
+    asOf: (time: string) => `Sie sehen den Stand von ${time}.`,
+    unknown: 'Welche Plätze frei sind, ist noch nicht bekannt.',
+  },
+
   stepper: {
     less: 'Einer weniger',
     more: 'Einer mehr',

@@ -7,6 +7,7 @@ import type { Cart } from './cart';
 import { ACCESSIBLE, Chart, COMPANION, RESTRICTED, type Section } from './chart';
 import type { Clock } from './clock';
 import { h } from './dom';
+import { Doubt } from './doubt';
 import { Feed, type Mode } from './feed';
 import { t } from './lang';
 import { Filter } from './filter';
@@ -64,13 +65,14 @@ export class House {
   #watcher: Watcher;
   #holds: Holds;
   #parts: Parts;
+  #doubt: Doubt;
   #filter = new Filter();
   #prices: Prices;
   #map: SeatMap;
   #list: SeatList;
   #feed: Feed | null = null;
   #readonly = false;
-  #stopped = false;
+  #life = new AbortController();
 
   constructor({ event, cart, api, clock, say, watcher, ...roots }: Options) {
     this.event = event;
@@ -80,7 +82,8 @@ export class House {
     this.#say = say;
     this.#watcher = watcher;
     this.#holds = new Holds(api, event, () => watcher.turned());
-    this.#parts = furnish(roots, {
+    this.#doubt = new Doubt(() => this.asOf, this.#life.signal);
+    this.#parts = furnish(roots, this.#doubt.element, {
       view: (which) => { this.view = which; },
       zoom: (factor) => this.#map.zoom(factor),
       fit: () => this.fit(),
@@ -111,7 +114,7 @@ export class House {
   /** open fetches the chart, and begins to follow the map. */
   async open(): Promise<void> {
     const first = new State(await chart(this.#api, this.event.chart));
-    if (this.#stopped) return;
+    if (this.#life.signal.aborted) return;
     this.#show(first);
     this.#feed = new Feed({
       event: this.event.id, chart: this.event.chart, guarded: this.event.guarded, api: this.#api, clock: this.#clock,
@@ -136,7 +139,7 @@ export class House {
 
   /** stop ends the stream and whatever else goes on by itself. */
   stop(): void {
-    this.#stopped = true;
+    this.#life.abort();
     this.#feed?.stop();
     this.#map.stop();
   }
@@ -206,6 +209,7 @@ export class House {
     const shown = mode === 'late' && !this.event.holds ? 'unheld' : mode; // a poll does not say why it is late
     this.#parts.live.dataset.mode = shown;
     this.#parts.mode.textContent = t.live[shown];
+    this.#doubt.be(shown);
     this.#watcher.mode(shown);
   }
 
@@ -297,7 +301,7 @@ class Holds {
 type Parts = ReturnType<typeof furnish>;
 
 /** furnish fills the roots, and returns what in them changes. */
-function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'list'): void; zoom(factor: number): void; fit(): void }) {
+function furnish({ stage, legend, live }: Roots, doubt: HTMLElement, does: { view(which: 'map' | 'list'): void; zoom(factor: number): void; fit(): void }) {
   const canvas = h('canvas', { id: 'map', tabindex: 0, 'aria-label': t.map.canvas });
   const above = h('canvas', { class: 'above', 'aria-hidden': 'true' });
   const here = h('p', { id: 'here', class: 'here', hidden: true });
@@ -321,7 +325,7 @@ function furnish({ stage, legend, live }: Roots, does: { view(which: 'map' | 'li
       box: h('div', { id: 'list-view', class: 'view', hidden: true }, list),
     },
   };
-  stage.append(h('div', { class: 'tools', role: 'group', 'aria-label': t.map.how }, views.map.button, views.list.button), views.map.box, views.list.box);
+  stage.append(h('div', { class: 'tools', role: 'group', 'aria-label': t.map.how }, views.map.button, views.list.button), doubt, views.map.box, views.list.box);
   const mode = h('span', { id: 'live-text' }, t.live.connecting);
   const asOf = h('span', { id: 'asof' });
   live.append(h('span', { class: 'dot', 'aria-hidden': 'true' }), mode, asOf);

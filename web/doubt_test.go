@@ -1,0 +1,135 @@
+package web_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/internal/browsertest"
+	"seatcast/web"
+)
+
+// wavering is a house whose stream says what is the matter, or stays away.
+type wavering struct {
+	*stream
+	away atomic.Bool
+	said chan string // what the stream that is there says next
+}
+
+// runs serves whoever watches, one at a time, while it is not away.
+func (w *wavering) runs(t *testing.T) {
+	go func() { // for as long as the test
+		for {
+			var c conn
+			select {
+			case c = <-w.conns:
+			case <-t.Context().Done():
+				return
+			}
+			if w.away.Load() {
+				c.cut()
+				continue
+			}
+			c.say(hello)
+			c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+			for there := true; there; {
+				select {
+				case reason := <-w.said:
+					if there = reason != "gone"; !there {
+						w.away.Store(true)
+						c.cut()
+						break
+					}
+					c.say("event: degraded\ndata: {\"reason\":%s,\"poll\":\"/v1/events/e/seatmap\"}", reason)
+				case <-t.Context().Done():
+					return
+				}
+			}
+		}
+	}()
+}
+
+func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
+	for _, tt := range []struct {
+		name, path, root                     string
+		late, asOf, unheld, waiting, offline string
+	}{
+		{"event", "/events/e", `document`, "Updates come late", "What you see is as of ", "Seats cannot be held right now", "There is no connection", "You are offline"},
+		{"element", "/embed", `document.querySelector('seat-map').shadowRoot`, "Änderungen kommen verspätet", "Sie sehen den Stand von ", "Plätze können gerade nicht reserviert werden", "Gerade besteht keine Verbindung", "Sie sind offline"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := &wavering{stream: newStream(), said: make(chan string)}
+			url, _ := server(t, func(e *echo.Echo) {
+				web.MountPages(e)
+				shop(e.Group("/v1"), w.stream)
+				e.GET("/embed", func(c echo.Context) error {
+					return c.HTML(200, `<!doctype html><html lang="de"><title>A site</title><seat-map event="e"></seat-map><script type="module" src="/seat-map.js"></script></html>`)
+				})
+			})
+			w.runs(t)
+			p := browsertest.Elsewhere(t, url+tt.path)
+			find := func(selector string) string { return fmt.Sprintf(`%s?.querySelector(%q)`, tt.root, selector) }
+			is := func(mode string) {
+				t.Helper()
+				p.Until(mode, find("#live")+`?.dataset.mode === '`+mode+`'`)
+			}
+			says := func(words ...string) {
+				t.Helper()
+				p.Until("it says "+words[0], fmt.Sprintf(`%q.split('|').every((words) => %s.innerText.includes(words))`, strings.Join(words, "|"), find(".doubt")))
+			}
+			quiet := func() {
+				t.Helper()
+				p.Until("it says nothing any more", find(".doubt")+`.innerText === '' && !`+find(".doubt")+`.offsetHeight`)
+			}
+			boxes := func() string {
+				return browsertest.Eval[string](p, fmt.Sprintf(`return JSON.stringify(['#map', '.tools', '.zoom', '.key'].map((one) => %s.querySelector(one).getBoundingClientRect()))`, tt.root))
+			}
+			is("live")
+			quiet()
+			if role := browsertest.Eval[string](p, `return `+find(".doubt")+`.getAttribute('role')`); role != "status" {
+				t.Errorf("its role is %s", role)
+			}
+			before := boxes()
+			w.said <- `"redis_unreachable"`
+			says(tt.late, tt.asOf)
+			if now := boxes(); now != before {
+				t.Errorf("what is shown has moved from %s to %s", before, now)
+			}
+			w.said <- `"no_holds"`
+			says(tt.unheld)
+			w.said <- `""`
+			quiet()
+
+			browsertest.Eval[int](p, fmt.Sprintf(`
+				const doubt = %s, live = %s;
+				window.said = 0;
+				window.waited = [];
+				new MutationObserver(() => { said++; waited.push(performance.now()); }).observe(doubt, { childList: true, characterData: true, subtree: true });
+				new MutationObserver(() => { if (live.dataset.mode === 'waiting' && !waited.length) waited.push(performance.now()); }).observe(live, { attributes: true });
+				return 0;`, find(".doubt"), find("#live")))
+			w.said <- "gone"
+			says(tt.waiting, tt.asOf)
+			if after := browsertest.Eval[float64](p, `return waited[1] - waited[0]`); after < 4000 {
+				t.Errorf("a connection that is away for %.0f ms is already told", after)
+			}
+			browsertest.Eval[int](p, `
+				Object.defineProperty(navigator, 'onLine', { value: false, configurable: true });
+				dispatchEvent(new Event('offline'));
+				return 0;`)
+			says(tt.offline, tt.asOf)
+			if said := browsertest.Eval[int](p, `return said`); said != 2 {
+				t.Errorf("it said something %d times", said)
+			}
+			w.away.Store(false)
+			browsertest.Eval[int](p, `
+				delete navigator.onLine;
+				dispatchEvent(new Event('online'));
+				return 0;`)
+			is("live")
+			quiet()
+		})
+	}
+}
