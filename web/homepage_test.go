@@ -62,3 +62,63 @@ func TestTheFrontPageCountsDownToAnOpeningAndThenOffersSeats(t *testing.T) {
 	p.Until("it counts down", `/4[0-9]:[0-9]{2}/.test(`+of("later")+`?.innerText)`)
 	p.Until("it is on sale", of("soon")+`?.classList.contains('on') && document.querySelector('.event .go')`)
 }
+
+// timersByHand has the page wait for nothing that takes longer than a second: what it
+// would do then is in waits.
+const timersByHand = `
+	const [later, never] = [setTimeout, clearTimeout];
+	window.waits = new Map();
+	window.setTimeout = (f, ms, ...with_) => {
+		if (!(ms > 1000)) return later(f, ms, ...with_);
+		const id = later(() => {}, 2 ** 30);
+		waits.set(id, f);
+		return id;
+	};
+	window.clearTimeout = (id) => {
+		waits.delete(id);
+		never(id);
+	};
+	window.passed = () => {
+		const due = [...waits.values()];
+		waits.clear();
+		for (const f of due) f();
+	};
+	return 0;`
+
+func TestASaleThatIsNotLookedForAnyMoreIsNotAskedAbout(t *testing.T) {
+	past := time.Now().Add(-time.Hour)
+	late := homeEvent("late", "open", false, false, past) // it should be open by now
+	var asked atomic.Int64
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/events/search", func(c echo.Context) error {
+			if c.QueryParam("q") == "late" {
+				return c.JSONBlob(200, []byte(`{"events":[`+late+`],"next":null}`))
+			}
+			return c.JSONBlob(200, []byte(`{"events":[`+homeEvent("other", "open", true, false, past)+`],"next":null}`))
+		})
+		g.GET("/events/late", func(c echo.Context) error {
+			asked.Add(1)
+			return c.JSONBlob(200, []byte(late))
+		})
+	}))
+	p.Until("listed", `document.querySelector('a[href="/events/other"]')`)
+	browsertest.Eval[int](p, timersByHand)
+	find := func(words string) {
+		t.Helper()
+		browsertest.Eval[int](p, fmt.Sprintf(`Math.random = () => 0.5; document.getElementById('words').value = %q; document.getElementById('find').requestSubmit(); return 0;`, words))
+	}
+	find("late")
+	p.Until("it is going to ask", `document.querySelector('a[href="/events/late"]') && waits.size === 1`)
+	browsertest.Eval[int](p, `passed(); return 0;`)
+	p.Until("it has asked, and is going to again", `waits.size === 1`)
+	find("other")
+	p.Until("something else is listed", `document.querySelector('a[href="/events/other"]')`)
+	browsertest.Eval[int](p, `passed(); await fetch('/v1/events/search?q='); return 0;`)
+	p.Until("nothing is under way", `document.getElementById('events').getAttribute('aria-busy') === 'false'`)
+	if n := asked.Load(); n != 1 {
+		t.Errorf("it was asked about %d times", n)
+	}
+	if n := browsertest.Eval[int](p, `return waits.size`); n != 0 {
+		t.Errorf("%d questions are still to come", n)
+	}
+}

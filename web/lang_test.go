@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -72,6 +73,20 @@ var (
 	named = regexp.MustCompile(`data-(?:say|label)="([^"]*)"`)
 	plain = regexp.MustCompile(`>([^<>]*\pL[^<>]*)<| (?:aria-label|title|placeholder|alt)="`)
 )
+
+func TestOneIsSaidInTheSingular(t *testing.T) {
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[[]string](p, browsertest.Modules+`
+		const [{ en }, { de }] = await Promise.all([use('en.js'), use('de.js')]);
+		return [en, de].flatMap((t) => [1, 2].flatMap((n) => [t.queue.left(n, n), t.console.rateMeans(n)]));`)
+	want := []string{
+		"1 seat left, 1 waiting", "1 person is let in a minute from now on.", "2 seats left, 2 waiting", "2 people are let in a minute from now on.",
+		"Noch 1 Platz, 1 wartet", "Von jetzt an wird 1 Mensch je Minute eingelassen.", "Noch 2 Plätze, 2 warten", "Von jetzt an werden 2 Menschen je Minute eingelassen.",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("it is said %q", got)
+	}
+}
 
 func TestWordsInHTMLComeFromTheCatalogue(t *testing.T) {
 	p := browsertest.Open(t, client(t, noAPI))

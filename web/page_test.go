@@ -57,9 +57,9 @@ func TestTheElementIsOneFileThatAnySiteMayLoad(t *testing.T) {
 	}
 }
 
-// shop is an API of one event with four seats, all free, whose first booking
-// is refused because t1 is gone; and of one that is cancelled, off.
-func shop(g *echo.Group, s *stream) {
+// hall is an API of one event with four seats, all free, in which nothing can be
+// booked yet; and of one that is cancelled, off.
+func hall(g *echo.Group, s *stream) {
 	g.GET("/events/:event", func(c echo.Context) error {
 		id, state := c.Param("event"), "open"
 		switch id {
@@ -77,6 +77,11 @@ func shop(g *echo.Group, s *stream) {
 	g.GET("/events/:event/live", s.serve)
 	g.POST("/demo/session", func(c echo.Context) error { return c.JSON(200, map[string]string{"token": "tok"}) })
 	g.GET("/payments/config", func(c echo.Context) error { return c.JSONBlob(200, []byte(`{"provider":"sandbox"}`)) })
+}
+
+// shop is hall, where the first booking is refused because t1 is gone.
+func shop(g *echo.Group, s *stream) {
+	hall(g, s)
 	var bookings, confirms atomic.Int64
 	const booking = `"bookingId":"e.b1","expiresAt":"2099-01-01T00:00:00Z","cap":"2099-01-01T00:00:00Z","areas":[],
 		"seats":[{"ticketId":"t0","label":"1","section":"Stalls","row":"1","category":"A","price":5000}],"total":{"amount":5000,"currency":"EUR"}`

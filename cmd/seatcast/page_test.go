@@ -255,7 +255,7 @@ func TestAShopperMayLetTheHouseChooseAndIsToldOfASingleSeat(t *testing.T) {
 	ann.press(`document.querySelector('[data-key=best]')`)
 	ann.stage("held")
 	lines(3)
-	if hints := browsertest.Eval[int](ann.Page, `return document.querySelectorAll('.hint').length`); hints != 0 {
+	if hints := browsertest.Eval[int](ann.Page, `return document.querySelectorAll('.panel > .hint').length`); hints != 0 {
 		t.Errorf("%d hints at three seats side by side", hints)
 	}
 	ann.press(`document.querySelector('[data-key=back]')`)
@@ -265,6 +265,6 @@ func TestAShopperMayLetTheHouseChooseAndIsToldOfASingleSeat(t *testing.T) {
 	ann.tap(2)
 	ann.press(holdButton)
 	ann.stage("held")
-	ann.Until("she is told of the single seat", `document.querySelector('.hint')?.innerText.includes('single seat')`)
+	ann.Until("she is told of the single seat", `document.querySelector('.panel > .hint')?.innerText.includes('single seat')`)
 	ann.clean()
 }

@@ -52,6 +52,8 @@ class Cart extends EventTarget {
   // an answer that was asked for before the last of them comes too late
   #asking = 0;
   // timer
+  #unanswered = null;
+  // it may have been carried out
   constructor(api, event, kept) {
     super();
     this.#api = api;
@@ -91,21 +93,24 @@ class Cart extends EventTarget {
     const picking = this.stage === "picking";
     let any = !this.#known;
     const lost = [];
+    const unsure = new Set((this.#unanswered?.body.ticketIds ?? []).map((id) => this.#chart.byTicketId.get(id)));
     for (const i of seats) {
       any ||= this.picked.has(i) || this.#offer !== null && this.#offer.seats.includes(i);
-      if (!this.busy) this.#ours.delete(i);
+      if (unsure.has(i)) this.#ours.add(i);
+      else if (!this.busy) this.#ours.delete(i);
       if (status[i] === AVAILABLE) this.gone.delete(i);
-      else if (this.#known && picking && !this.busy && this.picked.has(i) && !this.gone.has(i)) lost.push(i);
+      else if (this.#known && picking && !this.busy && this.picked.has(i) && !unsure.has(i) && !this.gone.has(i)) lost.push(i);
     }
     this.#known = true;
     if (lost.length) this.#tell({ what: "lost", seats: lost });
     if (any) this.#changed();
-    if (picking || this.busy || this.#asking || this.#stopped) return;
-    const mine = new Set(this.mine);
-    if (seats.some((i) => mine.has(i) && status[i] !== SHOWN[this.stage])) {
+    if (this.busy || this.#asking || this.#stopped) return;
+    const mine = picking ? unsure : new Set(this.mine);
+    if (seats.some((i) => mine.has(i) && status[i] !== (SHOWN[this.stage] ?? AVAILABLE))) {
       this.#asking = setTimeout(() => {
         this.#asking = 0;
-        this.refresh();
+        if (this.#unanswered) this.#repeat(this.#unanswered);
+        else this.refresh();
       }, Math.random() * SETTLE);
     }
   }
@@ -245,18 +250,31 @@ class Cart extends EventTarget {
       if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
       if (this.places.size) body.areas = this.#areas;
       for (const i of seats) this.#ours.add(i);
+      await this.#askFor({ key: this.#key, body, at: Date.now() });
+    });
+  }
+  /** repeat asks again for a hold that had no answer, as the map shows that somebody has its seats. */
+  #repeat(asked) {
+    return this.#busily(async () => {
       try {
-        await this.#ask({ key: this.#key, body, at: Date.now() });
+        await this.#askFor(asked);
       } catch (err) {
-        const p = problem(err);
-        if (!p.passing) {
-          this.#key = newKey();
-          this.#ours.clear();
-        }
-        this.#lose(p.seats ?? []);
-        throw p;
+        if (!problem(err).passing) throw err;
       }
     });
+  }
+  async #askFor(asked) {
+    try {
+      await this.#ask(asked);
+    } catch (err) {
+      const p = problem(err);
+      if (!p.passing) {
+        this.#key = newKey();
+        this.#ours.clear();
+      }
+      this.#lose(p.seats ?? []);
+      throw p;
+    }
   }
   /** instead holds what is offered in place of what is chosen. */
   async instead() {
@@ -287,9 +305,14 @@ class Cart extends EventTarget {
     try {
       this.#take(await this.#api.call("POST", `/v1/bookings/${this.#event.id}`, { body, key }));
     } catch (err) {
-      if (problem(err).passing) throw err;
+      const p = problem(err);
+      if (p.passing) {
+        if (p.status !== 429) this.#unanswered = asked;
+        throw p;
+      }
+      this.#unanswered = null;
       this.#kept.removeItem(this.#askedStorage);
-      throw err;
+      throw p;
     }
     this.#kept.removeItem(this.#askedStorage);
   }
@@ -458,6 +481,7 @@ class Cart extends EventTarget {
   }
   /** take follows what the server says of the booking. */
   #take(answer) {
+    this.#unanswered = null;
     const declined = answer.state === "held" && this.#declined(answer.attempts ?? []);
     this.booking = { ...this.booking, holds: true, ...answer };
     const stage = STEADY[answer.state];

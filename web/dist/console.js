@@ -31,6 +31,8 @@ class Card {
   #controls = h("div", { class: "actions" });
   #answer = h("p", { class: "answer", role: "status" });
   #timer = 0;
+  #turn = 0;
+  // of reading; what was asked before the last of them comes too late
   constructor(event) {
     this.#event = event;
     const { id, mode, state, open, queue } = event;
@@ -60,6 +62,7 @@ class Card {
   }
   /** stop looks at it no more. */
   stop() {
+    this.#turn++;
     clearTimeout(this.#timer);
   }
   #state() {
@@ -69,17 +72,20 @@ class Card {
   }
   async #read() {
     this.stop();
+    const turn = this.#turn;
     const { id, zone, queue } = this.#event;
     try {
       const [figures, room] = await Promise.all([
         api.call("GET", `/v1/admin/events/${id}/figures`),
         queue ? api.call("GET", `/v1/admin/rooms/${id}`) : null
       ]);
+      if (turn !== this.#turn) return;
       this.#show(figures);
       this.#asOf.textContent = t.console.asOf(hour(new Date(clock.now()).toISOString(), zone));
       if (room) this.#line(room);
     } catch (err) {
-      this.#failed(problem(err));
+      const p = problem(err);
+      if (turn === this.#turn) this.#failed(p);
     }
   }
   #failed(p) {
@@ -117,16 +123,17 @@ class Card {
   /** line shows the room as it was read, and then as everybody sees it. */
   #line(room) {
     this.#buttons(room);
+    const turn = this.#turn;
     const follow = async () => {
       if (!document.hidden) {
         const now = await api.get(`/v1/queue/${this.#event.id}`, true).catch(() => null);
+        if (turn !== this.#turn) return;
         if (now) this.#tell(now, room);
         if (now && now.state !== room.state) this.#buttons(Object.assign(room, { state: now.state }));
       }
       if (this.element.open && this.element.isConnected) this.#timer = setTimeout(follow, POLL);
     };
     if (room.frame) this.#tell(room.frame, room);
-    clearTimeout(this.#timer);
     this.#timer = setTimeout(follow, POLL);
   }
   #tell(line, room) {

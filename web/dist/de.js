@@ -113,7 +113,7 @@ const de = {
     open: "Jetzt öffnen",
     openMeans: "Der Warteraum öffnet jetzt, gleich welche Zeit angekündigt war, oder noch einmal, nachdem er vorbei war.",
     setRate: "Rate setzen",
-    rateMeans: (n) => n === 0 ? "Niemand wird mehr eingelassen, bis Sie eine andere Rate setzen." : `Von jetzt an werden ${number(n)} Menschen je Minute eingelassen.`,
+    rateMeans: (n) => n === 0 ? "Niemand wird mehr eingelassen, bis Sie eine andere Rate setzen." : `Von jetzt an ${n === 1 ? "wird" : "werden"} ${count(n, { one: "Mensch", other: "Menschen" })} je Minute eingelassen.`,
     sending: "Einen Moment…",
     done: (state, rate) => `Erledigt. Der Warteraum ist jetzt: ${state}, mit ${number(rate)} je Minute.`
   },
@@ -369,7 +369,7 @@ const de = {
     ahead: (n) => n === 1 ? "ist vor Ihnen" : "sind vor Ihnen",
     enter: "Plätze wählen",
     toEvent: "Zur Veranstaltung",
-    left: (seatsLeft, waiting) => `Noch ${count(seatsLeft, seats)}, ${number(waiting)} warten`,
+    left: (seatsLeft, waiting) => `Noch ${count(seatsLeft, seats)}, ${count(waiting, { one: "wartet", other: "warten" })}`,
     titles: {
       turn: "Sie sind an der Reihe",
       over: "Niemand wird mehr eingelassen",

@@ -116,7 +116,7 @@ const en = {
     open: "Open now",
     openMeans: "The waiting room opens now, whatever time was announced, or again after it was over.",
     setRate: "Set the rate",
-    rateMeans: (n) => n === 0 ? "Nobody is let in any more, until you set another rate." : `${number(n)} people are let in a minute from now on.`,
+    rateMeans: (n) => n === 0 ? "Nobody is let in any more, until you set another rate." : `${count(n, { one: "person is", other: "people are" })} let in a minute from now on.`,
     sending: "One moment…",
     done: (state, rate) => `Done. The waiting room is now: ${state}, at ${number(rate)} a minute.`
   },

@@ -49,6 +49,7 @@ function card(event, first) {
 }
 function count(event, at, badge, opened) {
   const ask = async () => {
+    if (!badge.isConnected) return;
     Object.assign(event, await api.get(`/v1/events/${event.id}`).catch(() => event));
     if (event.open || event.state !== "open") opened();
     else setTimeout(ask, HURRY * (1 + Math.random()));

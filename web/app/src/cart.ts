@@ -83,6 +83,7 @@ export class Cart extends EventTarget {
   #offer: (Offer & { of: string }) | null = null;
   #acts = 0; // an answer that was asked for before the last of them comes too late
   #asking = 0; // timer
+  #unanswered: Asked | null = null; // it may have been carried out
 
   constructor(api: Api, event: wire.Event, kept: Kept) {
     super();
@@ -126,21 +127,24 @@ export class Cart extends EventTarget {
     const picking = this.stage === 'picking';
     let any = !this.#known;
     const lost: number[] = [];
+    const unsure = new Set((this.#unanswered?.body.ticketIds ?? []).map((id) => this.#chart.byTicketId.get(id))); // perhaps held for whoever asks
     for (const i of seats) {
       any ||= this.picked.has(i) || this.#offer !== null && this.#offer.seats.includes(i);
-      if (!this.busy) this.#ours.delete(i);
+      if (unsure.has(i)) this.#ours.add(i);
+      else if (!this.busy) this.#ours.delete(i);
       if (status[i] === AVAILABLE) this.gone.delete(i);
-      else if (this.#known && picking && !this.busy && this.picked.has(i) && !this.gone.has(i)) lost.push(i);
+      else if (this.#known && picking && !this.busy && this.picked.has(i) && !unsure.has(i) && !this.gone.has(i)) lost.push(i);
     }
     this.#known = true;
     if (lost.length) this.#tell({ what: 'lost', seats: lost });
     if (any) this.#changed();
-    if (picking || this.busy || this.#asking || this.#stopped) return;
-    const mine = new Set(this.mine);
-    if (seats.some((i) => mine.has(i) && status[i] !== SHOWN[this.stage])) {
+    if (this.busy || this.#asking || this.#stopped) return;
+    const mine = picking ? unsure : new Set(this.mine);
+    if (seats.some((i) => mine.has(i) && status[i] !== (SHOWN[this.stage] ?? AVAILABLE))) {
       this.#asking = setTimeout(() => {
         this.#asking = 0;
-        this.refresh();
+        if (this.#unanswered) this.#repeat(this.#unanswered);
+        else this.refresh();
       }, Math.random() * SETTLE);
     }
   }
@@ -303,20 +307,35 @@ export class Cart extends EventTarget {
       if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
       if (this.places.size) body.areas = this.#areas;
       for (const i of seats) this.#ours.add(i); // the map may show them as held before the answer is here
+      await this.#askFor({ key: this.#key, body, at: Date.now() });
+    });
+  }
+
+  /** repeat asks again for a hold that had no answer, as the map shows that somebody has its seats. */
+  #repeat(asked: Asked): Promise<void> {
+    return this.#busily(async () => {
       try {
-        await this.#ask({ key: this.#key, body, at: Date.now() });
+        await this.#askFor(asked);
       } catch (err) {
-        const p = problem(err);
-        // After an answer the next try is a new request; without one it is
-        // the same, which the server must not carry out twice.
-        if (!p.passing) {
-          this.#key = newKey();
-          this.#ours.clear();
-        }
-        this.#lose(p.seats ?? []);
-        throw p;
+        if (!problem(err).passing) throw err;
       }
     });
+  }
+
+  async #askFor(asked: Asked): Promise<void> {
+    try {
+      await this.#ask(asked);
+    } catch (err) {
+      const p = problem(err);
+      // After an answer the next try is a new request; without one it is
+      // the same, which the server must not carry out twice.
+      if (!p.passing) {
+        this.#key = newKey();
+        this.#ours.clear();
+      }
+      this.#lose(p.seats ?? []);
+      throw p;
+    }
   }
 
   /** instead holds what is offered in place of what is chosen. */
@@ -350,9 +369,14 @@ export class Cart extends EventTarget {
     try {
       this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key }));
     } catch (err) {
-      if (problem(err).passing) throw err;
+      const p = problem(err);
+      if (p.passing) {
+        if (p.status !== 429) this.#unanswered = asked;
+        throw p;
+      }
+      this.#unanswered = null;
       this.#kept.removeItem(this.#askedStorage);
-      throw err;
+      throw p;
     }
     this.#kept.removeItem(this.#askedStorage);
   }
@@ -540,6 +564,7 @@ export class Cart extends EventTarget {
 
   /** take follows what the server says of the booking. */
   #take(answer: wire.Order): void {
+    this.#unanswered = null;
     const declined = answer.state === 'held' && this.#declined(answer.attempts ?? []);
     this.booking = { ...this.booking, holds: true, ...answer }; // said only where it is false
     const stage = STEADY[answer.state];

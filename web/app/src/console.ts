@@ -40,6 +40,7 @@ class Card {
   #controls = h('div', { class: 'actions' });
   #answer = h('p', { class: 'answer', role: 'status' });
   #timer = 0;
+  #turn = 0; // of reading; what was asked before the last of them comes too late
 
   constructor(event: wire.Summary) {
     this.#event = event;
@@ -60,6 +61,7 @@ class Card {
 
   /** stop looks at it no more. */
   stop(): void {
+    this.#turn++;
     clearTimeout(this.#timer);
   }
 
@@ -71,17 +73,20 @@ class Card {
 
   async #read(): Promise<void> {
     this.stop();
+    const turn = this.#turn;
     const { id, zone, queue } = this.#event;
     try {
       const [figures, room] = await Promise.all([
         api.call<wire.Figures>('GET', `/v1/admin/events/${id}/figures`),
         queue ? api.call<wire.Room>('GET', `/v1/admin/rooms/${id}`) : null,
       ]);
+      if (turn !== this.#turn) return;
       this.#show(figures);
       this.#asOf.textContent = t.console.asOf(hour(new Date(clock.now()).toISOString(), zone));
       if (room) this.#line(room);
     } catch (err) {
-      this.#failed(problem(err));
+      const p = problem(err);
+      if (turn === this.#turn) this.#failed(p);
     }
   }
 
@@ -114,16 +119,17 @@ class Card {
   /** line shows the room as it was read, and then as everybody sees it. */
   #line(room: wire.Room): void {
     this.#buttons(room);
+    const turn = this.#turn;
     const follow = async (): Promise<void> => {
       if (!document.hidden) {
         const now = await api.get<wire.Line>(`/v1/queue/${this.#event.id}`, true).catch(() => null);
+        if (turn !== this.#turn) return;
         if (now) this.#tell(now, room);
         if (now && now.state !== room.state) this.#buttons(Object.assign(room, { state: now.state }));
       }
       if (this.element.open && this.element.isConnected) this.#timer = setTimeout(follow, POLL);
     };
     if (room.frame) this.#tell(room.frame, room);
-    clearTimeout(this.#timer);
     this.#timer = setTimeout(follow, POLL);
   }
 

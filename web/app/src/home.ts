@@ -52,6 +52,7 @@ function card(event: Summary, first: boolean): HTMLElement {
 /** count counts down to the opening of a sale, and asks then until it is open. */
 function count(event: Summary, at: number, badge: HTMLElement, opened: () => void): void {
   const ask = async (): Promise<void> => {
+    if (!badge.isConnected) return; // something else is looked for
     Object.assign(event, await api.get<Summary>(`/v1/events/${event.id}`).catch(() => event));
     if (event.open || event.state !== 'open') opened();
     else setTimeout(ask, HURRY * (1 + Math.random()));

@@ -171,6 +171,7 @@ class Visit {
     for (const name of ['max', 'readonly', 'view']) this.attend(name);
     cart.addEventListener('change', () => this.#settle());
     cart.addEventListener('problem', (e) => {
+      if (this.#over) return;
       this.#why = e.detail.code;
       if (e.detail.code !== 'seats_taken') this.#say.note(sentence(e.detail), 'bad'); // which ones, lose says
     });
@@ -261,6 +262,7 @@ class Visit {
   #settle(): void {
     const cart = this.#cart;
     this.booking = cart.booking;
+    if (this.#over) return; // it was answered too late
     if (cart.stage !== this.#stage) return this.#step(cart.stage);
     const { booking } = cart;
     this.#deadline.until(booking?.expiresAt && booking.state !== 'sold' ? Date.parse(booking.expiresAt) : null);
@@ -284,10 +286,9 @@ class Visit {
     this.#stage = stage;
     if (stage === 'held') {
       this.#held = this.chosen;
-      this.#why = null;
       this.#host.tell('hold', this.#cart.order);
     } else if (stage !== 'paying') {
-      this.#held = null;
+      this.#held = this.#why = null;
       this.#chosen = ''; // that nothing is chosen is told, whatever was
       if (stage === 'sold') return this.#cart.again(); // the next choice is another order
       if (held) queueMicrotask(() => this.#host.tell('lost', { ticketIds: held, reason: this.#why ?? 'released' })); // why is said behind this

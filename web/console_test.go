@@ -1,0 +1,44 @@
+package web_test
+
+import (
+	"testing"
+
+	"github.com/labstack/echo/v4"
+
+	"seatcast/internal/browsertest"
+)
+
+func TestALineOfTheConsoleIsFollowedOnceHoweverOftenItIsRefreshed(t *testing.T) {
+	asked, answer := make(chan struct{}, 1), make(chan struct{})
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		json := func(path, body string) {
+			g.GET(path, func(c echo.Context) error { return c.JSONBlob(200, []byte(body)) })
+		}
+		json("/admin/jobs", `{"jobs":[]}`)
+		json("/events/search", `{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z",
+			"mode":"hot","state":"open","open":true,"holds":true,"queue":true}],"next":null}`)
+		json("/admin/events/e/figures", `{"seats":{"available":4,"held":0,"sold":0,"unavailable":0},"holdsKnown":true,"areas":[],"tickets":0,"money":{"amount":0,"currency":"EUR","decimals":2}}`)
+		json("/admin/rooms/e", `{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600}`)
+		g.GET("/queue/e", func(c echo.Context) error {
+			asked <- struct{}{}
+			<-answer
+			return c.JSONBlob(200, []byte(`{"state":"open","rate":60,"pace":60,"slowed":null,"waiting":0,"inside":7}`))
+		})
+	})+"/console")
+	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
+	browsertest.Eval[int](p, timersByHand)
+	browsertest.Eval[int](p, `document.getElementById('token').value = 'tok'; document.querySelector('#enter button').click(); return 0;`)
+	p.Until("its line is going to be looked at", `document.querySelector('.card[open] form.rate') && waits.size === 1`)
+	browsertest.Eval[int](p, `passed(); return 0;`)
+	<-asked
+	browsertest.Eval[int](p, `document.querySelector('[data-do=refresh]').click(); return 0;`)
+	p.Until("it is going to be looked at anew", `waits.size === 1`)
+	close(answer)
+	browsertest.Eval[int](p, `passed(); return 0;`)
+	<-asked
+	p.Until("it is shown", `document.querySelector('.room').innerText.includes('7')`)
+	p.Until("and looked at again", `waits.size > 0`)
+	if n := browsertest.Eval[int](p, `for (let i = 0; i < 5; i++) await fetch('/v1/admin/jobs'); return waits.size`); n != 1 {
+		t.Errorf("it is going to be looked at %d times", n)
+	}
+}
