@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -213,11 +215,11 @@ func (s *stream) serve(c echo.Context) error {
 // window.told.
 const feed = browsertest.Modules + `
 	const [{ Feed }, { Api }, { Clock }] = await Promise.all([use('feed.js'), use('api.js'), use('clock.js')]);
-	window.told = []; window.mode = '';
-	const clock = new Clock();
+	window.told = []; window.mode = ''; window.modes = []; window.heard = 0; window.comes = null;
+	const clock = window.clock = new Clock();
 	window.feed = new Feed({ event: 'e', chart: 'c1', api: new Api(clock, null), clock, sink: {
 		snapshot: (f) => told.push('snapshot ' + f.n), delta: (f) => told.push('delta ' + f.n),
-		chart: async (sha) => { told.push('chart ' + sha); }, mode: (m) => { window.mode = m; }, heard: () => {},
+		chart: async (sha) => { told.push('chart ' + sha); await comes; }, mode: (m) => { window.mode = m; modes.push(m); }, heard: () => { window.heard++; },
 	} });
 	feed.start(%v);
 	return 0;`
@@ -233,6 +235,70 @@ func snapshot(n int) string {
 }
 
 const hello = "retry: 100\nevent: hello\ndata: {\"n\":5,\"chart\":\"c1\",\"at\":1}"
+
+// beat is one of a stream whose reader holds n.
+func beat(n int, at int64) string {
+	return fmt.Sprintf("event: beat\nid: %d\ndata: {\"n\":%d,\"at\":%d}", n, n, at)
+}
+
+func TestWhatHappenedLongAgoDoesNotSetTheClockBack(t *testing.T) {
+	s := newStream()
+	p := browsertest.Open(t, client(t, func(g *echo.Group) { g.GET("/events/e/live", s.serve) }))
+	browsertest.Eval[int](p, fmt.Sprintf(feed, true))
+	c := <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(5))
+	c.say("%s", beat(5, time.Now().Add(time.Hour).UnixMilli()))
+	c.say("%s", delta(5, 7)) // of 1970
+	p.Until("told", `told.at(-1) === 'delta 7'`)
+	if ahead := browsertest.Eval[float64](p, `return clock.now() - Date.now()`); time.Duration(ahead)*time.Millisecond < 59*time.Minute {
+		t.Errorf("the clock is ahead of the device's by %v", time.Duration(ahead)*time.Millisecond)
+	}
+}
+
+func TestAChartThatComesWhenNobodySeesTheHouseAnyMoreIsNotShown(t *testing.T) {
+	s := newStream()
+	asked, late := make(chan struct{}, 8), make(chan struct{}) // more than it asks
+	let := sync.OnceFunc(func() { close(late) })
+	url := client(t, func(g *echo.Group) {
+		g.GET("/events/e/live", s.serve)
+		g.GET("/events/e", func(c echo.Context) error {
+			return c.JSONBlob(200, []byte(`{"id":"e","chart":"c2","mode":"hot","state":"open","open":true,"currency":"EUR","prices":[],"areas":[]}`))
+		})
+		g.GET("/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, []byte(house)) })
+		g.GET("/charts/c2.json", func(c echo.Context) error {
+			asked <- struct{}{}
+			<-late
+			return c.JSONBlob(200, []byte(house))
+		})
+	})
+	t.Cleanup(let)
+	p := browsertest.Open(t, url)
+	browsertest.Eval[int](p, browsertest.Modules+`
+		const [{ House }, { Cart }, { Api }, { Clock }, { Speaker }] = await Promise.all(['house.js', 'cart.js', 'api.js', 'clock.js', 'say.js'].map(use));
+		const clock = new Clock(), api = new Api(clock, null), say = new Speaker();
+		const event = { id: 'e', chart: 'c1', mode: 'hot', state: 'open', open: true, holds: true, currency: 'EUR', prices: [], areas: [] };
+		const get = api.get.bind(api);
+		window.gets = []; window.charts = [];
+		api.get = (...a) => { const got = get(...a); gets.push(got); return got; };
+		const [stage, legend, live] = [0, 0, 0].map(() => document.body.appendChild(document.createElement('div')));
+		window.theHouse = new House({ event, cart: new Cart(api, event, sessionStorage), api, clock, say, stage, legend, live,
+			watcher: { area() {}, chart: (state) => { charts.push(state.chart.sha); }, changed() {}, turned() {}, mode() {} } });
+		await theHouse.open();
+		return 0;`)
+	c := <-s.conns
+	c.say("event: hello\nid: 0\ndata: {\"n\":5,\"chart\":\"c2\",\"at\":1}")
+	<-asked
+	browsertest.Eval[int](p, `theHouse.stop(); return 0;`)
+	let()
+	got := browsertest.Eval[string](p, `
+		await Promise.allSettled(gets);
+		await new Promise((done) => setTimeout(done)); // what waited for them has gone on
+		return gets.length + ' ' + charts.join() + ' ' + theHouse.state.chart.sha;`)
+	if got != "3 c1 c1" {
+		t.Errorf("answers, charts and the one that is shown: %s", got)
+	}
+}
 
 func TestAFeedComesBackFromItsNumberWhenItSeesAGap(t *testing.T) {
 	s := newStream()

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/labstack/echo/v4"
@@ -115,6 +116,139 @@ func TestWhereNoStreamOfEventsComesThroughAFeedTakesASocket(t *testing.T) {
 	}
 }
 
+func TestAFeedWithoutHoldsIsAsOfNowOnlyWithItsPolls(t *testing.T) {
+	s := newStream()
+	var down atomic.Bool
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/events/e/live", s.serve)
+		g.GET("/events/e/seatmap", func(c echo.Context) error {
+			if down.Load() {
+				return c.NoContent(http.StatusServiceUnavailable)
+			}
+			c.Response().Header().Set("Cache-Control", "no-store")
+			return c.JSONBlob(http.StatusOK, []byte(`{"n":5,"chart":"c1","map":"","areas":{},"mode":"hot","live":"/v1/events/e/live","stale":true,"poll_after_ms":500}`))
+		})
+	}))
+	browsertest.Eval[int](p, hasty(`{ silence: 300000 }`))
+	c := <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(5))
+	c.say("event: degraded\ndata: {\"reason\":\"no_holds\",\"poll\":\"/v1/events/e/seatmap\"}")
+	p.Until("polled", `mode === 'unheld' && told.length > 2 && heard > 2`)
+	down.Store(true)
+	p.Until("it says that it does not know", `mode === 'waiting'`)
+	was := browsertest.Eval[int](p, `return heard`)
+	c.say("%s", beat(5, time.Now().Add(time.Hour).UnixMilli()))
+	p.Until("the beat is heard", `clock.now() - Date.now() > 1e6`)
+	if now := browsertest.Eval[int](p, `return heard`); now != was {
+		t.Errorf("without polls it is as of now %d times", now-was)
+	}
+	down.Store(false)
+	p.Until("polled again", fmt.Sprintf(`mode === 'unheld' && heard > %d`, was))
+}
+
+func TestAWayUpThatIsHeldUpIsPolledBeside(t *testing.T) {
+	for name, up := range map[string]func(p *browsertest.Page, c socket){
+		"a socket's end": func(_ *browsertest.Page, c socket) { _ = c.Close(4000, "drain retry_ms=10") },
+		"another network": func(p *browsertest.Page, _ socket) {
+			browsertest.Eval[int](p, `dispatchEvent(new Event('online')); return 0;`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSockets(t)
+			var hangs atomic.Bool
+			p := browsertest.Open(t, client(t, func(g *echo.Group) {
+				g.GET("/events/e/live", func(c echo.Context) error {
+					if hangs.Load() {
+						return heldUp(c)
+					}
+					return c.NoContent(http.StatusBadGateway)
+				})
+				g.GET("/ws", s.serve)
+				g.GET("/events/e/seatmap", func(c echo.Context) error { return polledAt(c, 5) })
+			}))
+			browsertest.Eval[int](p, hasty(`{ hello: 300000, silence: 1e9 }`))
+			c := <-s.conns
+			c.say(t, "hello", `,"n":5,"chart":"c1","at":1`)
+			p.Until("live", `mode === 'live'`)
+			shown := browsertest.Eval[int](p, `return told.length`)
+			hangs.Store(true)
+			browsertest.Eval[int](p, `const now = Date.now; Date.now = () => now() + 3600000; return 0;`) // an hour later
+			up(p, c)
+			p.Until("polled", fmt.Sprintf(`mode === 'polling' && told.length > %d`, shown))
+		})
+	}
+}
+
+func TestAFeedComesBackNoSoonerThanTheServerHasSaid(t *testing.T) {
+	s := newSockets(t)
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/ws", s.serve)
+		g.GET("/events/e/seatmap", func(c echo.Context) error { return polledAt(c, 5) })
+	})) // there is no stream of events
+	browsertest.Eval[int](p, hasty(`{}`))
+	c := <-s.conns
+	for _, begun := range []bool{true, false} {
+		if begun {
+			c.say(t, "hello", `,"n":5,"chart":"c1","at":1`)
+			p.Until("live", `mode === 'live'`)
+		}
+		said := time.Now()
+		_ = c.Close(4000, "drain retry_ms=3000")
+		c = <-s.conns
+		if took := time.Since(said); took < 3*time.Second {
+			t.Errorf("begun: %v: it comes back after %v", begun, took)
+		}
+	}
+}
+
+func TestATicketThatIsRefusedForAWhileIsAskedForNoSooner(t *testing.T) {
+	p := browsertest.Open(t, client(t, noAPI))
+	browsertest.Eval[int](p, browsertest.Modules+`
+		const [{ Ladder }, { Problem }] = await Promise.all([use('ladder.js'), use('api.js')]);
+		const now = Date.now;
+		window.ahead = 0;
+		Date.now = () => now() + ahead;
+		window.asked = { ticket: 0, polls: 0 };
+		const api = { url: (path) => path, call: async (method) => {
+			if (method === 'GET') {
+				asked.polls++;
+				return { n: 5, chart: 'c1', map: '', areas: {}, mode: 'hot', live: '/', poll_after_ms: 500 };
+			}
+			asked.ticket++;
+			throw new Problem({ code: 'store_unavailable', status: 503, retryAfter: 60000 });
+		} };
+		const ladder = new Ladder({ event: 'e', api, taker: { mine: 0, take() {}, mode() {}, guarded() {} } });
+		ladder.guarded = true;
+		ladder.start(true);
+		return 0;`)
+	p.Until("polled", `asked.polls > 0`)
+	browsertest.Eval[int](p, `ahead = 50000; return asked.polls = 0;`)
+	p.Until("polled", `asked.polls > 1`)
+	if asked := browsertest.Eval[int](p, `return asked.ticket`); asked != 1 {
+		t.Errorf("in the first minute it has asked for %d tickets", asked)
+	}
+	browsertest.Eval[int](p, `ahead = 100000; return 0;`)
+	p.Until("it has asked for another", `asked.ticket > 1`)
+}
+
+func TestNoSocketIsOpenedBeforeAPollWasAnswered(t *testing.T) {
+	s := newSockets(t)
+	var polls atomic.Int64
+	browsertest.Eval[int](browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/ws", s.serve)
+		g.GET("/events/e/seatmap", func(c echo.Context) error {
+			if polls.Add(1) == 1 {
+				return c.NoContent(http.StatusServiceUnavailable)
+			}
+			return polledAt(c, 5)
+		})
+	})), hasty(`{}`)) // there is no stream of events
+	if c := <-s.conns; polls.Load() < 2 || c.asked.Since != 5 {
+		t.Errorf("after %d polls a socket asks for %+v", polls.Load(), c.asked)
+	}
+}
+
 func TestAFeedWithoutStreamsPollsUntilItFindsOneAgain(t *testing.T) {
 	s := newStream()
 	var open atomic.Bool
@@ -178,5 +312,8 @@ func TestWhatIsPolledGoesBackOnlyWhenTheServerHasLostIt(t *testing.T) {
 	p.Until("the server has lost it", `told.at(-1) === 'snapshot 7'`)
 	if took := browsertest.Eval[float64](p, `return performance.now()`) - began; took < 2000 {
 		t.Errorf("it goes back after %.0f ms", took)
+	}
+	if got := browsertest.Eval[[]int](p, `return [told.length, heard]`); got[0] != got[1] {
+		t.Errorf("of %d polls that were shown it is as of %d", got[0], got[1])
 	}
 }

@@ -3,6 +3,8 @@ package web_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -17,20 +19,36 @@ type shared struct {
 	t *testing.T
 	*stream
 	url   string
-	polls atomic.Int64 // the number that whoever asks is told
+	polls atomic.Int64  // the number that whoever asks is told
+	chart atomic.Value  // and the chart
+	since atomic.Int64  // how often somebody asked for what it has missed
+	held  sync.RWMutex  // locked: those are not answered
+	asks  chan struct{} // what they ask has come
 }
 
 func newShared(t *testing.T) *shared {
-	s := &shared{t: t, stream: newStream()}
+	s := &shared{t: t, stream: newStream(), asks: make(chan struct{}, 256)} // more than any test has asked
 	s.polls.Store(5)
+	s.chart.Store("c1")
 	s.url = client(t, func(g *echo.Group) {
 		g.GET("/events/e/live", s.serve)
 		g.GET("/events/e/seatmap", func(c echo.Context) error {
-			n := s.polls.Load()
-			if since := c.QueryParam("since"); since != "" {
-				return c.JSONBlob(http.StatusOK, fmt.Appendf(nil, `{"n":%d,"prev":%s,"at":1,"chart":"c1",%s}`, n, since, noSeats))
+			since := c.QueryParam("since")
+			if since != "" {
+				s.since.Add(1)
+				select {
+				case s.asks <- struct{}{}:
+				default: // nobody looks
+				}
+				s.held.RLock()
+				defer s.held.RUnlock()
 			}
-			return polledAt(c, int(n))
+			n, chart := s.polls.Load(), s.chart.Load()
+			if since != "" {
+				return c.JSONBlob(http.StatusOK, fmt.Appendf(nil, `{"n":%d,"prev":%s,"at":1,"chart":%q,%s}`, n, since, chart, noSeats))
+			}
+			c.Response().Header().Set("Cache-Control", "no-store")
+			return c.JSONBlob(http.StatusOK, fmt.Appendf(nil, `{"n":%d,"chart":%q,"map":"","areas":{},"mode":"hot","live":"/v1/events/e/live","poll_after_ms":500}`, n, chart))
 		})
 	})
 	return s
@@ -43,6 +61,23 @@ func (s *shared) tab(waits string) *browsertest.Page {
 	p := browsertest.Open(s.t, s.url)
 	browsertest.Eval[int](p, hasty(`{ hello: 300000, silence: 300000, answer: 300000, rest: 300000, `+waits+`}`))
 	return p
+}
+
+// hold keeps back what is answered to who has missed something, until it is let go.
+func (s *shared) hold() (let func()) {
+	s.held.Lock()
+	let = sync.OnceFunc(s.held.Unlock)
+	s.t.Cleanup(let)
+	return let
+}
+
+// forge has the tabs that follow p hear a frame that p has not.
+func forge(p *browsertest.Page, frame string) {
+	browsertest.Eval[int](p, `
+		const channel = new BroadcastChannel('seatcast.live.1 ' + new URL('/v1/events/e', location.href));
+		channel.postMessage({ is: 'frame', fresh: true, `+frame+` });
+		channel.close();
+		return 0;`)
 }
 
 // alone fails when another stream than those the test knows of is opened.
@@ -73,7 +108,9 @@ func TestTabsOfOneBrowserShareAStreamAndTheNextOneGoesOnWithoutAGap(t *testing.T
 	s.alone()
 
 	c.say("%s", delta(7, 8))
-	first.Until("told", `told.at(-1) === 'delta 8'`)
+	for _, p := range []*browsertest.Page{first, second, third} {
+		p.Until("told", `told.at(-1) === 'delta 8'`)
+	}
 	first.Close()
 	c = <-s.conns
 	if c.since != "8" {
@@ -191,6 +228,119 @@ func TestATabThatIsSeenLeadsInPlaceOfOneThatIsNot(t *testing.T) {
 	c.say("%s", delta(7, 8))
 	first.Until("told", `told.at(-1) === 'delta 8'`)
 	s.alone()
+}
+
+// follows opens two tabs, both at 5, of which the second follows the first, was hidden for
+// long and is seen again when the test calls seen.
+func (s *shared) follows() (second *browsertest.Page, c conn, seen func()) {
+	first := s.tab(``)
+	c = <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(5))
+	first.Until("live", `mode === 'live' && told.length === 1`)
+	second = s.tab(`rest: 100, ask: 300000`)
+	second.Until("live", `mode === 'live' && told.length === 1`)
+	hide(second, true)
+	second.Until("it lets go", `mode === 'waiting'`)
+	return second, c, func() { hide(second, false) }
+}
+
+func TestATabWhoseAnswerEndsInTheMiddleOfAFrameGoesOnWithThatFrame(t *testing.T) {
+	s := newShared(t)
+	second, c, seen := s.follows()
+	s.polls.Store(6)
+	seen()
+	second.Until("it has caught up", `told.join() === 'snapshot 5,delta 6' && mode === 'live'`)
+	c.say("%s", delta(5, 7))
+	c.say("%s", delta(7, 8))
+	second.Until("told", `told.join() === 'snapshot 5,delta 6,delta 7,delta 8' && mode === 'live'`)
+	if asked := s.since.Load(); asked > 2 { // once more when it hears that the first is behind it
+		t.Errorf("it has asked %d times for what it missed", asked)
+	}
+}
+
+func TestATabThatHearsAFrameWhileItAsksDoesNotAskAgain(t *testing.T) {
+	s := newShared(t)
+	second, c, seen := s.follows()
+	s.polls.Store(6)
+	let := s.hold()
+	seen()
+	<-s.asks
+	c.say("%s", delta(5, 7))
+	second.Until("told", `told.at(-1) === 'delta 7'`)
+	let()
+	second.Until("live", `mode === 'live' && told.join() === 'snapshot 5,delta 7'`)
+	c.say("%s", delta(7, 8))
+	second.Until("told", `told.at(-1) === 'delta 8'`)
+	if asked := s.since.Load(); asked != 1 {
+		t.Errorf("it has asked %d times for what it missed", asked)
+	}
+}
+
+func TestATabThatHasMissedAFrameIsNotLiveAndAsOfNowUntilItHasIt(t *testing.T) {
+	s := newShared(t)
+	first := s.tab(``)
+	c := <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(5))
+	second := s.tab(``)
+	second.Until("live", `mode === 'live' && told.length === 1`)
+	c.say("%s", delta(5, 6))
+	second.Until("told", `told.length === 2`)
+	was := browsertest.Eval[int](second, `return heard`)
+	s.polls.Store(9)
+	let := s.hold()
+	forge(first, `id: 8, frame: { name: 'delta', data: { n: 8, prev: 7, at: 1, `+noSeats+` } }`)
+	second.Until("it says so", `mode === 'waiting'`)
+	forge(first, `id: 9, frame: { name: 'delta', data: { n: 9, prev: 8, at: 1, `+noSeats+` } }`)
+	forge(first, `id: 9, frame: { name: 'beat', data: { n: 9, at: 41 } }`)
+	second.Until("the beat is heard", `clock.now() < 1e9`)
+	if got := browsertest.Eval[string](second, `return told.join() + ' ' + mode + ' ' + heard`); got != fmt.Sprint("snapshot 5,delta 6 waiting ", was) {
+		t.Errorf("without what it missed: %s, and it was heard %d times", got, was)
+	}
+	let()
+	second.Until("it has what it missed", fmt.Sprintf(`mode === 'live' && told.at(-1) === 'delta 9' && heard > %d`, was))
+}
+
+func TestATabDoesNotShowAnOldChartAsLiveAndAsksForTheOtherAfterAWhile(t *testing.T) {
+	s := newShared(t)
+	second, _, seen := s.follows()
+	s.chart.Store("c2")
+	browsertest.Eval[int](second, `window.comes = Promise.reject(new Error('a server that is behind')); comes.catch(() => {}); window.modes = []; return 0;`)
+	began := time.Now()
+	seen()
+	second.Until("it has asked for the chart", `told.filter((what) => what === 'chart c2').length > 2`)
+	if took := time.Since(began); took < time.Second {
+		t.Errorf("it has asked three times within %v", took)
+	}
+	if modes := browsertest.Eval[string](second, `return modes.join()`); strings.Contains(modes, "live") {
+		t.Errorf("the old chart is shown as %s", modes)
+	}
+	browsertest.Eval[int](second, `window.comes = null; return 0;`)
+	second.Until("it shows the other", `told.at(-1) === 'snapshot 5' && mode === 'live'`)
+}
+
+func TestATabFetchesAChartOnceHoweverOftenItIsNamed(t *testing.T) {
+	s := newShared(t)
+	first := s.tab(``)
+	c := <-s.conns
+	c.say(hello)
+	c.say("%s", snapshot(5))
+	second := s.tab(``)
+	second.Until("live", `mode === 'live' && told.length === 1`)
+	browsertest.Eval[int](second, `window.comes = new Promise((done) => { window.come = done; }); return 0;`)
+	s.chart.Store("c2")
+	for n := 6; n < 9; n++ {
+		forge(first, fmt.Sprintf(`id: %d, frame: { name: 'snapshot', data: { n: %[1]d, chart: 'c2', map: '', areas: {} } }`, n))
+		forge(first, fmt.Sprintf(`id: %d, frame: { name: 'delta', data: { n: %[1]d, prev: 5, at: 1, %s } }`, n, noSeats)) // of seats of the other chart
+	}
+	forge(first, `id: 5, frame: { name: 'beat', data: { n: 5, at: 41 } }`)
+	second.Until("all are heard", `clock.now() < 1e9`)
+	if got := browsertest.Eval[string](second, `return told.join()`); got != "snapshot 5,chart c2" {
+		t.Errorf("while the chart comes it is told %s", got)
+	}
+	browsertest.Eval[int](second, `come(); return 0;`)
+	second.Until("it shows the other", `told.join() === 'snapshot 5,chart c2,snapshot 5' && mode === 'live'`)
 }
 
 func TestAGuardedMapIsNotShared(t *testing.T) {

@@ -30,6 +30,8 @@ class Feed {
   // how that one is doing
   #turn = 0;
   // of charts: an answer of an earlier turn comes too late
+  #coming = null;
+  // a chart that is being fetched
   #resting = 0;
   #life = new AbortController();
   constructor({ event, chart, guarded = false, api, clock, sink, waits }) {
@@ -113,7 +115,7 @@ class Feed {
   #rest() {
     if (!this.#awake) return;
     this.#let();
-    if (this.#mode !== "connecting") this.#be("waiting");
+    this.#wait();
   }
   #let() {
     this.#awake = false;
@@ -139,15 +141,23 @@ class Feed {
     this.#turn++;
     this.#ladder.stop();
     this.#theirs = null;
+    this.#wait();
     const followed = this.#followed = new Followed({
       api: this.#api,
       path: this.#path,
       reader: this.#reader,
-      take: (name, data) => {
-        if (data.chart !== this.#chart) this.#newChart(data.chart);
-        else this.#take({ name, data }, data.n, !("stale" in data));
+      take: async (data) => {
+        if (this.#coming || data.chart !== this.#chart) {
+          await (this.#coming?.known ?? this.#newChart(data.chart));
+          return false;
+        }
+        this.#reader.resumed();
+        this.#take({ name: "map" in data ? "snapshot" : "delta", data }, data.n, false);
+        this.#reader.resumed();
+        return true;
       },
       caught: (up) => {
+        if (up && !("stale" in up && up.stale)) this.#sink.heard();
         const mode = up ? this.#theirs : "waiting";
         if (mode && mode !== this.#mode) this.#be(mode);
       }
@@ -159,6 +169,10 @@ class Feed {
     this.#mode = mode;
     this.#sink.mode(mode);
     if (this.#share.leads) this.#tell();
+  }
+  /** wait says that what is shown may not be all, once something is. */
+  #wait() {
+    if (this.#mode !== "connecting" && this.#mode !== "waiting") this.#be("waiting");
   }
   #tell() {
     this.#share.say({ is: "how", mode: this.#mode, n: this.#reader.mine });
@@ -177,7 +191,8 @@ class Feed {
       case "how":
         this.#followed.heard();
         this.#theirs = said.mode;
-        if (said.n !== this.#reader.mine) this.#followed.missed(said.n);
+        if (said.n > this.#reader.mine) this.#missed(said.n);
+        else if (said.n < this.#reader.mine) this.#followed.missed(said.n);
         if (!this.#followed.asking && this.#mode !== said.mode) this.#be(said.mode);
     }
   }
@@ -193,37 +208,47 @@ class Feed {
     this.#share.seize();
   }
   #take(frame, id, fresh) {
-    if (fresh) this.#sink.heard();
-    const { name, data } = frame;
-    if ("at" in data && data.at) this.#clock.heard(data.at);
+    if (this.#takes(frame, id) && fresh && !this.#followed?.asking) this.#sink.heard();
+  }
+  /** takes says whether what is shown is now all that the frame knows of. */
+  #takes({ name, data }, id) {
+    if (name === "hello" || name === "beat") this.#clock.heard(data.at);
     switch (name) {
       case "hello":
         this.#reader.hello();
-        if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
-        break;
+        if (!data.chart || data.chart === this.#chart) return data.n === this.#reader.mine;
+        this.#newChart(data.chart);
+        return false;
       case "snapshot":
-        if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
-        else if (this.#reader.snapshot(data)) this.#sink.snapshot(data);
-        break;
-      case "delta":
-        switch (this.#reader.delta(data)) {
-          case "apply":
-            this.#sink.delta(data);
-            break;
-          case "gap":
-            this.#missed(data.n);
+        if (data.chart && data.chart !== this.#chart) {
+          this.#newChart(data.chart);
+          return false;
         }
-        break;
+        if (!this.#reader.snapshot(data)) return false;
+        this.#sink.snapshot(data);
+        return true;
+      case "delta": {
+        if (this.#coming) return false;
+        const verdict = this.#reader.delta(data);
+        if (verdict === "apply") this.#sink.delta(data);
+        if (verdict === "gap") this.#missed(data.n);
+        return verdict !== "gap";
+      }
       case "reset":
         this.#reader.reset(data.n);
-        break;
+        return false;
       case "beat":
-        if (id > this.#reader.mine && this.#reader.mine) this.#missed(id);
+        if (!this.#reader.mine) return false;
+        if (id > this.#reader.mine) this.#missed(id);
+        return id <= this.#reader.mine;
+      default:
+        return false;
     }
   }
   /** missed makes up for frames that did not come. */
   #missed(upTo) {
     if (this.#followed) {
+      this.#wait();
       this.#followed.missed(upTo);
       return;
     }
@@ -234,7 +259,10 @@ class Feed {
     const turn = ++this.#turn;
     this.#ladder.pause();
     this.#be("waiting");
-    const known = await this.#sink.chart(sha).then(() => true, () => false);
+    const coming = this.#coming?.sha === sha ? this.#coming : { sha, known: this.#sink.chart(sha).then(() => true, () => false) };
+    this.#coming = coming;
+    const known = await coming.known;
+    if (this.#coming === coming) this.#coming = null;
     if (known) {
       this.#chart = sha;
       this.#reader.forget();

@@ -41,15 +41,14 @@ class Followed {
     const frame = await api.get(`${path}/seatmap${mine ? `?since=${mine}` : ""}`).catch(() => null);
     if (this.#over) return true;
     if (!frame) {
-      caught(false);
+      caught(null);
       return false;
     }
-    if ("map" in frame) take("snapshot", frame);
-    else take("delta", frame);
+    const taken = await take(frame);
     if (this.#over) return true;
     if (reader.mine < mine) this.#wanted = 0;
-    const all = reader.mine >= this.#wanted && frame.n >= reader.mine;
-    if (all) caught(true);
+    const all = taken && reader.mine >= this.#wanted && frame.n >= Math.min(mine, reader.mine);
+    if (all) caught(frame);
     return all;
   }
 }

@@ -92,6 +92,7 @@ class House {
         delta: (frame) => this.#apply(this.state.delta(frame), true),
         chart: async (sha) => {
           const [next, now] = await Promise.all([chart(this.#api, sha), details(this.#api, this.event.id)]);
+          if (this.#life.signal.aborted) throw new Error("nobody sees it");
           if (now.chart !== sha) throw new Error("the event is on another chart");
           Object.assign(this.event, now);
           this.#show(new State(next));

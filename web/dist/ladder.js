@@ -57,7 +57,7 @@ class Ladder {
   /** start begins with a stream, or with polling. */
   start(stream) {
     this.#streamAt = stream ? 0 : Infinity;
-    this.#rung = "events";
+    this.#climb();
     this.#failures = this.#cuts = 0;
     this.#down = this.#mute = false;
     this.again(0);
@@ -72,8 +72,8 @@ class Ladder {
     this.#close();
     this.#rest();
   }
-  /** again goes on from the number we have, a random moment later. */
-  again(within) {
+  /** again goes on from the number we have, a random moment later, or so long after a wait that was asked for. */
+  again(within, asked = 0) {
     this.#close();
     if (this.#streamAt === Infinity) {
       this.#poll();
@@ -83,11 +83,11 @@ class Ladder {
     const wait = within + (this.#failures ? 1e3 * 2 ** Math.min(this.#failures, 5) : 0);
     this.#failures++;
     if (!wait) this.#open();
-    else this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
+    else this.#timers.open = setTimeout(() => this.#open(), asked + Math.random() * wait);
   }
   /** online tries everything anew: the device has another network. */
   online() {
-    this.#rung = "events";
+    this.#climb();
     this.#failures = 0;
     if (this.#streamAt !== Infinity) this.#streamAt = 0;
     this.again(500);
@@ -102,6 +102,11 @@ class Ladder {
     this.#mute = true;
     this.#lost(within);
   }
+  /** climb has events be tried again. They may be held up, so until they have begun it is polled. */
+  #climb() {
+    if (this.#rung === "socket" && this.#streamAt !== Infinity && !this.#polling) this.#poll();
+    this.#rung = "events";
+  }
   #close() {
     this.#turn++;
     this.#stream?.close();
@@ -112,16 +117,16 @@ class Ladder {
   }
   async #open() {
     this.#close();
-    if (this.#rung === "socket" && Date.now() >= this.#climbAt) this.#rung = "events";
     const turn = this.#turn;
     const asks = {};
     if (this.#taker.mine) asks.since = this.#taker.mine;
     this.#coming = true;
+    if (Date.now() >= this.#climbAt) this.#climb();
     if (this.guarded) {
-      const issued = await this.#call("POST", "live-ticket").catch(() => null);
+      const issued = await this.#call("POST", "live-ticket").catch((err) => err);
       if (turn !== this.#turn) return;
-      if (!issued) {
-        this.#descend(this.#later());
+      if (issued instanceof Problem) {
+        this.#descend(this.#later() + issued.retryAfter);
         return;
       }
       asks.ticket = issued.ticket;
@@ -159,7 +164,7 @@ class Ladder {
         this.#mute = false;
     }
     const turn = this.#turn;
-    this.#taker.take(frame, id, this.#word === "live" || this.#word === "unheld");
+    this.#taker.take(frame, id, this.#word === "live");
     if (turn === this.#turn && (frame.name === "snapshot" || frame.name === "delta" || frame.name === "beat")) this.#failures = 0;
   }
   /** begin heeds what the server says of the stream: beside one that is late, or is none, it is polled. */
@@ -182,15 +187,16 @@ class Ladder {
       return;
     }
     if (code === "not_pushed" || code === "ended") this.#descend(Infinity);
-    else if (code.startsWith("ticket_") || code === "unavailable") this.#lost(wait || 3e3);
+    else if (wait) this.#lost(500, wait);
+    else if (code.startsWith("ticket_") || code === "unavailable") this.#lost(3e3);
     else if (!this.#began) this.#fall();
-    else if (this.#rung === "socket") this.#lost(wait || 3e3);
+    else if (this.#rung === "socket") this.#lost(3e3);
     else this.#descend(this.#later());
   }
   /** lost opens the stream anew. */
-  #lost(within) {
+  #lost(within, asked = 0) {
     this.#waiting();
-    this.again(within);
+    this.again(within, asked);
   }
   #waiting() {
     this.#word = null;
@@ -243,15 +249,14 @@ class Ladder {
       }
       this.#down ||= p.passing;
       wait = p.retryAfter;
-      this.#streamAt = Math.max(this.#streamAt, Date.now() + wait);
-      if (!this.#word) this.#taker.mode(p.code === "token_missing" ? "guarded" : p.code.startsWith("pass_") ? "outside" : "waiting");
+      if (this.#word !== "late") this.#taker.mode(p.code === "token_missing" ? "guarded" : p.code.startsWith("pass_") ? "outside" : "waiting");
     }
     if (round !== this.#round) return;
-    if (!this.#coming && Date.now() >= this.#streamAt) this.#open();
+    if (frame && !this.#coming && Date.now() >= this.#streamAt) this.#open();
     this.#timers.poll = setTimeout(() => this.#poll(), Math.max(wait, interval(frame)));
   }
   #polled(frame) {
-    if (!this.#word) this.#taker.mode(frame.stale ? "late" : "polling");
+    this.#taker.mode(this.#word ?? (frame.stale ? "late" : "polling"));
     if (!frame.live) {
       this.#streamAt = Infinity;
     } else if (this.#streamAt === Infinity) {

@@ -15,6 +15,10 @@ class Reader {
     this.#resuming = true;
     this.#below = 0;
   }
+  /** resumed is where an answer that was asked for beside the stream leaves us: in the middle of its frames. */
+  resumed() {
+    this.#resuming = true;
+  }
   /** snapshot says whether this one is to be shown. */
   snapshot(frame) {
     if (frame.n < Math.max(this.mine, this.#floor) && !this.#forgotten(frame)) return false;

@@ -32,7 +32,7 @@ export interface Sink {
   delta(frame: wire.Delta): void;
   chart(sha: string): Promise<void>; // another chart is in force: fetch it, and forget the map of the old one
   mode(mode: Mode): void;
-  heard(): void; // something arrived: what is shown is as of now
+  heard(): void; // what is shown is as of now
 }
 
 /** Said is what tabs say to each other. */
@@ -68,6 +68,7 @@ export class Feed {
   #followed: Followed | null = null; // while another tab leads
   #theirs: Mode | null = null; // how that one is doing
   #turn = 0; // of charts: an answer of an earlier turn comes too late
+  #coming: { sha: string; known: Promise<boolean> } | null = null; // a chart that is being fetched
   #resting = 0;
   #life = new AbortController();
 
@@ -151,7 +152,7 @@ export class Feed {
   #rest(): void {
     if (!this.#awake) return;
     this.#let();
-    if (this.#mode !== 'connecting') this.#be('waiting');
+    this.#wait();
   }
 
   #let(): void {
@@ -181,13 +182,22 @@ export class Feed {
     this.#turn++;
     this.#ladder.stop();
     this.#theirs = null;
+    this.#wait();
     const followed = this.#followed = new Followed({
       api: this.#api, path: this.#path, reader: this.#reader,
-      take: (name: 'snapshot' | 'delta', data: wire.Polled | wire.Since) => {
-        if (data.chart !== this.#chart) this.#newChart(data.chart);
-        else this.#take({ name, data } as Frame, data.n, !('stale' in data));
+      take: async (data) => {
+        if (this.#coming || data.chart !== this.#chart) {
+          await (this.#coming?.known ?? this.#newChart(data.chart));
+          return false;
+        }
+        // Frames have come while it was asked for, and it may end in the middle of the next.
+        this.#reader.resumed();
+        this.#take({ name: 'map' in data ? 'snapshot' : 'delta', data } as Frame, data.n, false);
+        this.#reader.resumed();
+        return true;
       },
       caught: (up) => {
+        if (up && !('stale' in up && up.stale)) this.#sink.heard();
         const mode = up ? this.#theirs : 'waiting';
         if (mode && mode !== this.#mode) this.#be(mode);
       },
@@ -200,6 +210,11 @@ export class Feed {
     this.#mode = mode;
     this.#sink.mode(mode);
     if (this.#share.leads) this.#tell();
+  }
+
+  /** wait says that what is shown may not be all, once something is. */
+  #wait(): void {
+    if (this.#mode !== 'connecting' && this.#mode !== 'waiting') this.#be('waiting');
   }
 
   #tell(): void {
@@ -220,7 +235,8 @@ export class Feed {
       case 'how':
         this.#followed.heard();
         this.#theirs = said.mode;
-        if (said.n !== this.#reader.mine) this.#followed.missed(said.n);
+        if (said.n > this.#reader.mine) this.#missed(said.n);
+        else if (said.n < this.#reader.mine) this.#followed.missed(said.n);
         if (!this.#followed.asking && this.#mode !== said.mode) this.#be(said.mode);
     }
   }
@@ -238,39 +254,50 @@ export class Feed {
   }
 
   #take(frame: Frame, id: number, fresh: boolean): void {
-    if (fresh) this.#sink.heard();
-    const { name, data } = frame;
-    if ('at' in data && data.at) this.#clock.heard(data.at);
+    if (this.#takes(frame, id) && fresh && !this.#followed?.asking) this.#sink.heard();
+  }
+
+  /** takes says whether what is shown is now all that the frame knows of. */
+  #takes({ name, data }: Frame, id: number): boolean {
+    if (name === 'hello' || name === 'beat') this.#clock.heard(data.at); // a delta says when it happened, which may be long ago
     switch (name) {
       case 'hello':
         this.#reader.hello();
-        if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
-        break;
+        if (!data.chart || data.chart === this.#chart) return data.n === this.#reader.mine;
+        this.#newChart(data.chart);
+        return false;
       case 'snapshot':
-        if (data.chart && data.chart !== this.#chart) this.#newChart(data.chart);
-        else if (this.#reader.snapshot(data)) this.#sink.snapshot(data);
-        break;
-      case 'delta':
-        switch (this.#reader.delta(data)) {
-          case 'apply':
-            this.#sink.delta(data);
-            break;
-          case 'gap':
-            this.#missed(data.n);
+        if (data.chart && data.chart !== this.#chart) {
+          this.#newChart(data.chart);
+          return false;
         }
-        break;
+        if (!this.#reader.snapshot(data)) return false;
+        this.#sink.snapshot(data);
+        return true;
+      case 'delta': {
+        if (this.#coming) return false; // its seats may be those of the other chart
+        const verdict = this.#reader.delta(data);
+        if (verdict === 'apply') this.#sink.delta(data);
+        if (verdict === 'gap') this.#missed(data.n);
+        return verdict !== 'gap';
+      }
       case 'reset':
         this.#reader.reset(data.n);
-        break;
+        return false;
       case 'beat':
+        if (!this.#reader.mine) return false;
         // Its id is the number we hold as the server knows it: if it is above ours, frames were lost.
-        if (id > this.#reader.mine && this.#reader.mine) this.#missed(id);
+        if (id > this.#reader.mine) this.#missed(id);
+        return id <= this.#reader.mine;
+      default:
+        return false;
     }
   }
 
   /** missed makes up for frames that did not come. */
   #missed(upTo: number): void {
     if (this.#followed) {
+      this.#wait();
       this.#followed.missed(upTo);
       return;
     }
@@ -282,7 +309,10 @@ export class Feed {
     const turn = ++this.#turn;
     this.#ladder.pause();
     this.#be('waiting');
-    const known = await this.#sink.chart(sha).then(() => true, () => false); // the next hello or snapshot names it again
+    const coming = this.#coming?.sha === sha ? this.#coming : { sha, known: this.#sink.chart(sha).then(() => true, () => false) };
+    this.#coming = coming;
+    const known = await coming.known; // if not, the next hello or snapshot names it again
+    if (this.#coming === coming) this.#coming = null;
     if (known) {
       this.#chart = sha;
       this.#reader.forget();

@@ -11,9 +11,8 @@ interface Options {
   api: Api;
   path: string; // of the event
   reader: Reader;
-  take(name: 'snapshot', frame: wire.Polled): void;
-  take(name: 'delta', frame: wire.Since): void;
-  caught(up: boolean): void; // that is so from now on
+  take(frame: wire.Polled | wire.Since): Promise<boolean>; // false: it is of a chart that was not there
+  caught(up: wire.Polled | wire.Since | null): void; // with this answer we know all; null: there was none
 }
 
 /** Followed is the tab that leads, as one that follows sees it. */
@@ -65,15 +64,15 @@ export class Followed {
     const frame = await api.get<wire.Polled | wire.Since>(`${path}/seatmap${mine ? `?since=${mine}` : ''}`).catch(() => null);
     if (this.#over) return true;
     if (!frame) {
-      caught(false);
+      caught(null);
       return false;
     }
-    if ('map' in frame) take('snapshot', frame);
-    else take('delta', frame);
+    const taken = await take(frame);
     if (this.#over) return true;
     if (reader.mine < mine) this.#wanted = 0; // what we had was lost, and the number with it
-    const all = reader.mine >= this.#wanted && frame.n >= reader.mine; // a server below us is behind, or has lost it
-    if (all) caught(true);
+    // A server below what we had when we asked is behind, or has lost it.
+    const all = taken && reader.mine >= this.#wanted && frame.n >= Math.min(mine, reader.mine);
+    if (all) caught(frame);
     return all;
   }
 }

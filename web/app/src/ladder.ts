@@ -72,7 +72,7 @@ export class Ladder {
   /** start begins with a stream, or with polling. */
   start(stream: boolean): void {
     this.#streamAt = stream ? 0 : Infinity;
-    this.#rung = 'events';
+    this.#climb();
     this.#failures = this.#cuts = 0;
     this.#down = this.#mute = false;
     this.again(0);
@@ -90,8 +90,8 @@ export class Ladder {
     this.#rest();
   }
 
-  /** again goes on from the number we have, a random moment later. */
-  again(within: number): void {
+  /** again goes on from the number we have, a random moment later, or so long after a wait that was asked for. */
+  again(within: number, asked = 0): void {
     this.#close();
     if (this.#streamAt === Infinity) {
       this.#poll();
@@ -101,12 +101,12 @@ export class Ladder {
     const wait = within + (this.#failures ? 1000 * 2 ** Math.min(this.#failures, 5) : 0);
     this.#failures++;
     if (!wait) this.#open();
-    else this.#timers.open = setTimeout(() => this.#open(), Math.random() * wait);
+    else this.#timers.open = setTimeout(() => this.#open(), asked + Math.random() * wait);
   }
 
   /** online tries everything anew: the device has another network. */
   online(): void {
-    this.#rung = 'events';
+    this.#climb();
     this.#failures = 0;
     if (this.#streamAt !== Infinity) this.#streamAt = 0;
     this.again(500);
@@ -123,6 +123,12 @@ export class Ladder {
     this.#lost(within);
   }
 
+  /** climb has events be tried again. They may be held up, so until they have begun it is polled. */
+  #climb(): void {
+    if (this.#rung === 'socket' && this.#streamAt !== Infinity && !this.#polling) this.#poll();
+    this.#rung = 'events';
+  }
+
   #close(): void {
     this.#turn++;
     this.#stream?.close();
@@ -134,16 +140,16 @@ export class Ladder {
 
   async #open(): Promise<void> {
     this.#close();
-    if (this.#rung === 'socket' && Date.now() >= this.#climbAt) this.#rung = 'events';
     const turn = this.#turn;
     const asks: { since?: number; ticket?: string } = {};
     if (this.#taker.mine) asks.since = this.#taker.mine;
     this.#coming = true;
+    if (Date.now() >= this.#climbAt) this.#climb();
     if (this.guarded) {
-      const issued = await this.#call<wire.LiveTicket>('POST', 'live-ticket').catch(() => null);
+      const issued = await this.#call<wire.LiveTicket>('POST', 'live-ticket').catch((err) => err as Problem);
       if (turn !== this.#turn) return;
-      if (!issued) {
-        this.#descend(this.#later());
+      if (issued instanceof Problem) {
+        this.#descend(this.#later() + issued.retryAfter);
         return;
       }
       asks.ticket = issued.ticket;
@@ -180,7 +186,7 @@ export class Ladder {
         this.#mute = false;
     }
     const turn = this.#turn;
-    this.#taker.take(frame, id, this.#word === 'live' || this.#word === 'unheld');
+    this.#taker.take(frame, id, this.#word === 'live');
     if (turn === this.#turn && (frame.name === 'snapshot' || frame.name === 'delta' || frame.name === 'beat')) this.#failures = 0;
   }
 
@@ -206,16 +212,17 @@ export class Ladder {
       return;
     }
     if (code === 'not_pushed' || code === 'ended') this.#descend(Infinity);
-    else if (code.startsWith('ticket_') || code === 'unavailable') this.#lost(wait || 3000);
+    else if (wait) this.#lost(500, wait);
+    else if (code.startsWith('ticket_') || code === 'unavailable') this.#lost(3000);
     else if (!this.#began) this.#fall();
-    else if (this.#rung === 'socket') this.#lost(wait || 3000);
+    else if (this.#rung === 'socket') this.#lost(3000);
     else this.#descend(this.#later()); // what refuses a stream says why to who polls
   }
 
   /** lost opens the stream anew. */
-  #lost(within: number): void {
+  #lost(within: number, asked = 0): void {
     this.#waiting();
-    this.again(within);
+    this.again(within, asked);
   }
 
   #waiting(): void {
@@ -274,16 +281,15 @@ export class Ladder {
       }
       this.#down ||= p.passing;
       wait = p.retryAfter;
-      this.#streamAt = Math.max(this.#streamAt, Date.now() + wait);
-      if (!this.#word) this.#taker.mode(p.code === 'token_missing' ? 'guarded' : p.code.startsWith('pass_') ? 'outside' : 'waiting');
+      if (this.#word !== 'late') this.#taker.mode(p.code === 'token_missing' ? 'guarded' : p.code.startsWith('pass_') ? 'outside' : 'waiting');
     }
     if (round !== this.#round) return; // another chart, or something else took over
-    if (!this.#coming && Date.now() >= this.#streamAt) this.#open();
+    if (frame && !this.#coming && Date.now() >= this.#streamAt) this.#open();
     this.#timers.poll = setTimeout(() => this.#poll(), Math.max(wait, interval(frame)));
   }
 
   #polled(frame: wire.Polled): void {
-    if (!this.#word) this.#taker.mode(frame.stale ? 'late' : 'polling');
+    this.#taker.mode(this.#word ?? (frame.stale ? 'late' : 'polling'));
     if (!frame.live) {
       this.#streamAt = Infinity;
     } else if (this.#streamAt === Infinity) {

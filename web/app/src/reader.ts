@@ -19,6 +19,11 @@ export class Reader {
     this.#below = 0;
   }
 
+  /** resumed is where an answer that was asked for beside the stream leaves us: in the middle of its frames. */
+  resumed(): void {
+    this.#resuming = true;
+  }
+
   /** snapshot says whether this one is to be shown. */
   snapshot(frame: wire.Snapshot | wire.Polled): boolean {
     if (frame.n < Math.max(this.mine, this.#floor) && !this.#forgotten(frame)) return false;
