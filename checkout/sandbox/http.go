@@ -3,6 +3,8 @@ package sandbox
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,8 +59,22 @@ func (s *Sandbox) Mount(g *echo.Group) {
 	g.POST(route, s.postAuthenticate)
 }
 
-// pagePolicy lets the page load nothing and send its form to this site alone.
-const pagePolicy = "default-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const pageStyle = `
+body { margin: 0; min-height: 100dvh; display: grid; place-content: center; font: 16px/1.5 system-ui, sans-serif; }
+main { max-width: 26rem; margin: 20px; padding: 28px 32px; border: 1px solid #8886; border-radius: 14px; }
+h1 { margin: 0; font-size: 1.3rem; }
+form { display: flex; gap: 10px; }
+button { flex: 1; padding: 11px 16px; font: inherit; font-weight: 600; }
+a { color: inherit; }
+`
+
+// pagePolicy lets the page load nothing but its style, and send its form to this site alone.
+var pagePolicy = fmt.Sprintf("default-src 'none'; style-src 'sha256-%s'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'", styleHash())
+
+func styleHash() string {
+	sum := sha256.Sum256([]byte(pageStyle))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
 
 var authenticatePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <html lang="en">
@@ -67,6 +83,7 @@ var authenticatePage = template.Must(template.New("").Parse(`<!DOCTYPE html>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Your bank asks (sandbox)</title>
+<style>` + pageStyle + `</style>
 </head>
 <body>
 <main>

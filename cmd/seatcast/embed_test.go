@@ -145,6 +145,11 @@ func TestAPageOfAnotherSiteShowsAMapAndHoldsSeats(t *testing.T) {
 	e.selected(seats[0])
 	e.taps(seats[1])
 	e.selected(seats[0], seats[1])
+	browsertest.Eval[int](e.Page, `
+		const begun = performance.now();
+		map.fit();
+		while (await new Promise(requestAnimationFrame) < begun + 900); // it glides, and words fade in, for less
+		return 0;`)
 	e.Shot("embed", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 	if got := last[struct {
 		TicketIDs []string

@@ -197,7 +197,7 @@ const de = {
     polling: "Ab und zu aktualisiert",
     waiting: "Wird neu verbunden…",
     late: "Änderungen kommen vielleicht verspätet",
-    unheld: "Nur verkaufte Plätze sind zu sehen: Ihre werden beim Bezahlen bestätigt",
+    unheld: "Nur verkaufte Plätze sind zu sehen",
     guarded: "Melden Sie sich an, um zu sehen, welche Plätze frei sind",
     outside: "Welche Plätze frei sind, sieht, wer eingelassen ist",
     asOf: (time) => `Stand ${time}`
@@ -205,10 +205,11 @@ const de = {
   doubt: {
     of: {
       late: "Änderungen kommen verspätet: Ein Platz kann schon vergeben sein.",
-      unheld: "Plätze können gerade nicht reserviert werden, und nur verkaufte sind als vergeben zu sehen. Ihre sind sicher, sobald Sie bezahlt haben.",
+      unheld: "Plätze können gerade nicht reserviert werden.",
       waiting: "Gerade besteht keine Verbindung. Wir versuchen es weiter.",
       offline: "Sie sind offline."
     },
+    sold: "Nur verkaufte sind als vergeben zu sehen, und Ihre sind sicher, sobald Sie bezahlt haben.",
     asOf: (time) => `Sie sehen den Stand von ${time}.`,
     unknown: "Welche Plätze frei sind, ist noch nicht bekannt."
   },

@@ -45,7 +45,7 @@ class Doubt {
       return;
     }
     const asOf = this.#asOf();
-    const known = matter === "unheld" ? "" : asOf === null ? t.doubt.unknown : t.doubt.asOf(new Date(asOf).toLocaleTimeString(inManner()));
+    const known = matter === "unheld" ? t.doubt.sold : asOf === null ? t.doubt.unknown : t.doubt.asOf(new Date(asOf).toLocaleTimeString(inManner()));
     this.element.replaceChildren(h("p", {}, h("strong", {}, t.doubt.of[matter]), " ", known));
   }
 }

@@ -201,7 +201,7 @@ const en = {
     polling: "Updated now and then",
     waiting: "Reconnecting…",
     late: "Updates may be late",
-    unheld: "Only sold seats are shown: yours are confirmed at checkout",
+    unheld: "Only sold seats are shown",
     guarded: "Sign in to see which seats are free",
     outside: "Which seats are free is shown to who is let in",
     asOf: (time) => `as of ${time}`
@@ -210,10 +210,11 @@ const en = {
   doubt: {
     of: {
       late: "Updates come late: a seat may be gone already.",
-      unheld: "Seats cannot be held right now, and only sold ones are shown as taken. Yours are sure once you have paid.",
+      unheld: "Seats cannot be held right now.",
       waiting: "There is no connection at the moment. We keep trying.",
       offline: "You are offline."
     },
+    sold: "Only sold ones are shown as taken, and yours are sure once you have paid.",
     asOf: (time) => `What you see is as of ${time}.`,
     unknown: "Which seats are free is not known yet."
   },

@@ -54,7 +54,7 @@ export class Doubt {
       return;
     }
     const asOf = this.#asOf();
-    const known = matter === 'unheld' ? '' : asOf === null ? t.doubt.unknown : t.doubt.asOf(new Date(asOf).toLocaleTimeString(inManner()));
+    const known = matter === 'unheld' ? t.doubt.sold : asOf === null ? t.doubt.unknown : t.doubt.asOf(new Date(asOf).toLocaleTimeString(inManner()));
     this.element.replaceChildren(h('p', {}, h('strong', {}, t.doubt.of[matter]), ' ', known));
   }
 }
