@@ -33,6 +33,7 @@ func (r *Rooms) known(room *Room, id draw.ID, token string) (Place, bool) {
 type Brought struct {
 	Nonce *draw.ID // for the list of a draw
 	Place string   // it was given before
+	Room  int64    // the one it means, as the frame names it; 0: whichever there is
 	Code  string
 
 	Altcha string // a proof of work
@@ -70,14 +71,16 @@ func (r *Rooms) entry(room *Room, id draw.ID, b Brought) (e Entry, err error) {
 	return e, err
 }
 
-// Join gives an account a place, or says which one it has. ErrNoRoom, ErrNotYet,
-// ErrClosing and ErrOver; of an account that has no place and does not bring what the
+// Join gives an account a place, or says which one it has. ErrNoRoom, ErrOther,
+// ErrNotYet, ErrClosing and ErrOver; of an account that has no place and does not bring what the
 // room asks for, the errors of codes and proofs.
 func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held, error) {
 	room, err := r.Room(ctx, event)
 	switch now := time.Now(); {
 	case err != nil:
 		return nil, err
+	case b.Room != 0 && b.Room != room.id():
+		return nil, ErrOther
 	case now.Before(room.Joins):
 		return nil, ErrNotYet
 	case room.State == Draw && !now.Before(room.Closes):

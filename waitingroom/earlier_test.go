@@ -68,6 +68,24 @@ func TestTheFrameSaysWhichRoomOfTheEventItIsAsItsPlacesDo(t *testing.T) {
 	}
 }
 
+func TestWhoMeansAnEarlierRoomIsNotInTheNext(t *testing.T) {
+	b := newBox(t)
+	meant := func() string {
+		var frame struct{ Room int64 }
+		b.must(json.Unmarshal([]byte(b.send("GET", "", b.queue(""), "").Body), &frame))
+		return fmt.Sprintf(`{"room":%d}`, frame.Room)
+	}
+	b.put(plan(0, 1, 10))
+	was := meant()
+	b.send("POST", "ann", b.queue(""), was).wants(t, "she means it", 201, "")
+	b.admin("POST", "/over", "").wants(t, "it ends", 200, "")
+	b.admin("DELETE", "", "").wants(t, "it is over", 204, "")
+	b.put(plan(0, 1, 10))
+	b.send("POST", "ann", b.queue(""), was).wants(t, "she means the one before", 409, "other_room")
+	b.send("GET", "ann", b.queue("/me"), "").wants(t, "she has nothing", 404, "no_place")
+	b.send("POST", "ann", b.queue(""), meant()).wants(t, "she means this one", 201, "")
+}
+
 func TestWhatWasProvedToAnEarlierRoomOfTheEventIsOfNoUse(t *testing.T) {
 	b := newBox(t)
 	p := plan(0, 1, 10)

@@ -416,6 +416,39 @@ func TestWhoseRoomGivesWayToAnotherWhileThePageIsOpenJoinsItByHandAlone(t *testi
 	p.ahead("7")
 }
 
+func TestWhoComesBackJoinsTheRoomThatTheyWereInOrNone(t *testing.T) {
+	l := newLine()
+	was, is := of(1)
+	first := strings.Replace(lineFrame(1, "open", 10), was, is, 1)
+	l.frame.Store(&first)
+	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":100,"place":"` + placeOf(1) + `"}`)
+	p, _ := l.joinedBy(t)
+	meant := make(chan int, 1)
+	join := func(c echo.Context) error {
+		var body struct{ Room int }
+		if err := c.Bind(&body); err != nil {
+			return err
+		}
+		meant <- body.Room
+		if body.Room != 0 {
+			return &web.Problem{Status: 409, Code: "other_room"} // the frame is behind
+		}
+		return c.JSONBlob(200, []byte(`{"ticket":"`+herTicket+`","state":"open","number":40,"place":"`+placeOf(2)+`"}`))
+	}
+	l.join.Store(&join)
+	p.Reload()
+	if room := <-meant; room != 1 {
+		t.Errorf("unasked she joins room %d", room)
+	}
+	p.shows("join")
+	p.Until("nothing is wrong with that", `document.getElementById('trouble').hidden`)
+	click(p.Page, "join")
+	if room := <-meant; room != 0 {
+		t.Errorf("by hand she joins room %d alone", room)
+	}
+	p.ahead("30")
+}
+
 func TestWhoKeepsAPlaceOfALineThatNobodyCanJoinYetIsToldWhenAndTriesNoMore(t *testing.T) {
 	l := newLine()
 	p := &page{t, l.open(t)}

@@ -539,6 +539,7 @@ const de = {
     sale_not_open: "Der Verkauf ist im Moment nicht offen.",
     event_cancelled: "Diese Veranstaltung ist abgesagt.",
     no_queue: "Für diese Veranstaltung gibt es keinen Warteraum.",
+    other_room: "Das ist eine andere Schlange als die, in der Sie standen. Stellen Sie sich an, wenn Sie möchten.",
     no_place: "Sie haben keinen Platz in dieser Schlange. Stellen Sie sich zuerst an.",
     queue_not_open: "Es ist noch nicht so weit. Wir versuchen es gleich noch einmal.",
     queue_closing: "Die Liste wird in diesem Augenblick geschlossen. Wir versuchen es gleich noch einmal: Sie stehen direkt dahinter.",

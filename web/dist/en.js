@@ -547,6 +547,7 @@ const en = {
     sale_not_open: "The sale is not open at the moment.",
     event_cancelled: "This event is cancelled.",
     no_queue: "There is no waiting room for this event.",
+    other_room: "This is another line than the one you were in. Join it if you like.",
     no_place: "You have no place in this line. Join it first.",
     queue_not_open: "It is not time yet. We try again in a moment.",
     queue_closing: "The list is being closed this very moment. We try again in a moment: you will be right behind it.",

@@ -172,8 +172,9 @@ function wrong(text) {
   }
 }
 async function bring(byHand, afresh = false) {
+  const room = byHand ? void 0 : frame?.room;
   try {
-    const got = await api.call("POST", base, { body: await brought(afresh), quiet: !byHand });
+    const got = await api.call("POST", base, { body: { ...await brought(afresh), ...room && { room } }, quiet: !byHand });
     proven = null;
     return got;
   } catch (err) {
@@ -189,7 +190,7 @@ async function brings(byHand) {
     return await bring(byHand);
   } catch (err) {
     const p = problem(err);
-    if (!["code_required", "bad_code", "code_used"].includes(p.code)) throw p;
+    if (!["code_required", "bad_code", "code_used", "other_room"].includes(p.code)) throw p;
     if (mine.is === "back") mine = OUT;
     if (byHand) wrong(sentence(p));
     return null;

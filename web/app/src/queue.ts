@@ -209,10 +209,11 @@ function wrong(text: string): void {
   }
 }
 
-/** bring joins, with another proof when that is what was missing. */
+/** bring joins, with another proof when that is what was missing. Unasked it joins the room there is now, or none. */
 async function bring(byHand: boolean, afresh = false): Promise<wire.Place> {
+  const room = byHand ? undefined : frame?.room;
   try {
-    const got = await api.call<wire.Place>('POST', base, { body: await brought(afresh), quiet: !byHand });
+    const got = await api.call<wire.Place>('POST', base, { body: { ...await brought(afresh), ...(room && { room }) }, quiet: !byHand });
     proven = null;
     return got;
   } catch (err) {
@@ -223,14 +224,14 @@ async function bring(byHand: boolean, afresh = false): Promise<wire.Place> {
   }
 }
 
-/** brings is bring of who may have typed a code: what is wrong with it is said at its field. */
+/** brings is bring of who may have typed a code: what is wrong with it is said at its field. Another room the next frame tells of. */
 async function brings(byHand: boolean): Promise<wire.Place | null> {
   wrong('');
   try {
     return await bring(byHand);
   } catch (err) {
     const p = problem(err);
-    if (!['code_required', 'bad_code', 'code_used'].includes(p.code)) throw p;
+    if (!['code_required', 'bad_code', 'code_used', 'other_room'].includes(p.code)) throw p;
     if (mine.is === 'back') mine = OUT;
     if (byHand) wrong(sentence(p));
     return null;

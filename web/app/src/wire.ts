@@ -309,7 +309,7 @@ export interface Line {
 export interface Eta { slow: number; fast: number }
 
 /** Join is what whoever joins a line brings. */
-export interface Join { place?: string; code?: string; altcha?: string; waited?: string }
+export interface Join { place?: string; room?: number; code?: string; altcha?: string; waited?: string }
 
 /** Figures is GET /v1/admin/events/{event}/figures. */
 export interface Figures {
