@@ -33,7 +33,8 @@ build: ## build bin/seatcast
 assets: $(MODULES) ## build the browser client of web/app into web/dist
 	@npm --prefix web/app run --silent build
 
-assets-check: $(MODULES) ## fail when web/dist is not what web/app makes
+assets-check: $(MODULES) ## fail when web/dist is not what web/app makes, or the axe-core of the tests not the one it pins
+	@cmp web/app/node_modules/axe-core/axe.min.js web/testdata/axe.min.js
 	@made=$$(mktemp -d) && trap 'rm -rf "$$made"' EXIT && DIST="$$made" npm --prefix web/app run --silent build && \
 		{ diff -rq "$$made" web/dist || { echo 'web/dist is not what web/app makes: run make assets and commit it'; exit 1; }; }
 

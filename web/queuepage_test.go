@@ -65,12 +65,14 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 	c := <-s.conns
 	c.say("event: snapshot\nid: 3\ndata: %s", oneLine(lineFrame(3, "open", 60)))
 	p.Until("it came nearer", `document.getElementById('ahead').innerText === '40' && document.title.startsWith('40 before you') && document.getElementById('progress').value > 50`)
+	p.Shot("queue-waiting", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 	slow := strings.Replace(oneLine(lineFrame(4, "open", 60)), `"rate":60,`, `"rate":60,"pace":42,"slowed":"checkout",`, 1)
 	c.say("event: delta\nid: 4\ndata: %s", slow)
 	p.Until("it is told that it goes slower", `document.getElementById('slowed').innerText.startsWith('The line moves more slowly')`)
 	c.say("event: delta\nid: 2\ndata: %s", oneLine(lineFrame(2, "open", 20)))
 	c.say("event: delta\nid: 5\ndata: %s", oneLine(lineFrame(5, "paused", 60)))
 	p.Until("the pause is told, and the place has not risen", `document.getElementById('news').innerText.includes('for the moment') && document.getElementById('slowed').innerText === '' && document.getElementById('ahead').innerText === '40'`)
+	p.Shot("queue-paused", browsertest.Desk)
 
 	p.Reload()
 	p.Until("the place is there again", `document.getElementById('ahead').innerText === '90'`) // the frame that is polled is old
@@ -80,6 +82,7 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 	c = <-s.conns
 	c.say("event: snapshot\nid: 6\ndata: %s", oneLine(lineFrame(6, "open", 100)))
 	p.Until("the turn is told", `document.title.startsWith('It is your turn') && document.getElementById('news').innerText.includes('your turn') && document.activeElement.id === 'enter'`)
+	p.Shot("queue-turn", browsertest.Desk, browsertest.Phone)
 	shown := browsertest.Eval[string](p, browsertest.Modules+`
 		const { Api } = await use('api.js');
 		const { Clock } = await use('clock.js');

@@ -199,12 +199,13 @@ func TestWhatIsWrongWithAPlaceIsSaidNoMoreOnceItIsGone(t *testing.T) {
 func TestBeforeItsTimeALineSaysWhenItCanBeJoined(t *testing.T) {
 	l := newLine()
 	joins := []string{`"joinsAt":"2020-01-01T00:00:00Z"`, `"joinsAt":"2030-01-01T00:10:00Z"`, `"closesAt":null`, `"closesAt":"2030-01-01T00:20:00Z"`,
-		`"draw":null`, `"draw":{"state":"announced","tickets":0}`}
+		`"opensAt":"2020-01-01T00:00:00Z"`, `"opensAt":"2030-01-01T00:30:00Z"`, `"draw":null`, `"draw":{"state":"announced","tickets":0}`}
 	first := strings.NewReplacer(joins...).Replace(lineFrame(1, "draw", 0))
 	l.frame.Store(&first)
 	p := &page{t, l.open(t)}
 	c := <-l.conns
 	p.news("You can join from Tue")
+	p.Shot("queue-early", browsertest.Desk)
 	if hidden := browsertest.Eval[bool](p.Page, `return document.getElementById('join').hidden;`); !hidden {
 		t.Error("it can be joined")
 	}
@@ -218,6 +219,7 @@ func TestBeforeItsTimeALineSaysWhenItCanBeJoined(t *testing.T) {
 	l.joins(`{"ticket":"` + herTicket + `","state":"draw","draw":true,"place":"receipt","announcement":"5f1e"}`)
 	click(p.Page, "join")
 	p.news("You take part in the draw. The list closes Tue")
+	p.Shot("queue-listed", browsertest.Desk)
 	closing := func(echo.Context) error { return &web.Problem{Status: 503, Code: "queue_closing"} }
 	l.join.Store(&closing)
 	told(3, 20)
@@ -269,6 +271,7 @@ func TestTheTitleAndTheNameAreTrueThoughTheEventIsToldLate(t *testing.T) {
 	p.title("90 before you")
 	l.tells(c, 2, "over", 10)
 	p.title("Nobody is let in any more")
+	p.Shot("queue-over", browsertest.Desk)
 }
 
 func TestTheFocusIsNeverLostWithWhatWasPressed(t *testing.T) {

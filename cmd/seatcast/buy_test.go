@@ -147,10 +147,12 @@ func TestAReloadAtAnyStepLosesNothing(t *testing.T) {
 	p.Reload()
 	p.stage("held")
 	p.Until("the clock goes on", `/^[78]:/.test(`+clockShown+`)`)
+	p.Shot("held", browsertest.Desk, browsertest.Phone)
 	p.pays(declinedCard)
 	p.Until("it says why, and that it can be tried again", `document.querySelector('.hint.bad')?.innerText.includes('still held')`)
 	p.Reload()
 	p.Until("it still says so", `document.querySelector('.hint.bad')?.innerText.includes('still held')`)
+	p.Shot("declined", browsertest.Desk)
 	p.pays(slowCard)
 	p.stage("paying")
 	p.Reload()
@@ -159,6 +161,7 @@ func TestAReloadAtAnyStepLosesNothing(t *testing.T) {
 	p.Until("both tickets are valid", ticketShown+` === 2`)
 	p.Reload()
 	p.Until("both tickets are still there", ticketShown+` === 2`)
+	p.Shot("ticket", browsertest.Desk, browsertest.Phone)
 	if made := h.count(t.Context(), `SELECT count(*) FROM attempts`); made != 2 {
 		t.Errorf("%d attempts were made, of two cards", made)
 	}
@@ -292,6 +295,7 @@ func TestALostSeatIsNamedAndTheNextBestIsOneKeyAway(t *testing.T) {
 	if offered := browsertest.Eval[string](p.Page, `return document.querySelector('.instead strong').innerText`); offered != "Room, row A, seats 2, 3" {
 		t.Errorf("it offers %s", offered)
 	}
+	p.Shot("lost", browsertest.Desk, browsertest.Phone)
 	p.Keys("\r")
 	p.stage("held")
 	if m := h.truth(t.Context(), h.rdb); m.At(1) != seatmap.Held || m.At(2) != seatmap.Held {
@@ -339,6 +343,7 @@ func TestTheEndIsToldBeforeAndOneKeyGivesMoreTime(t *testing.T) {
 	p.press(holdButton)
 	p.stage("held")
 	p.Until("it warns", `document.querySelector('.soon:not([hidden])')?.innerText.includes('nearly up') && document.activeElement === `+extendButton)
+	p.Shot("soon", browsertest.Desk)
 	p.Until("some time has passed", clockShown+` <= '1:26'`)
 	p.Keys("\r")
 	p.told("You have more time")

@@ -145,6 +145,7 @@ func TestAPageOfAnotherSiteShowsAMapAndHoldsSeats(t *testing.T) {
 	e.selected(seats[0])
 	e.taps(seats[1])
 	e.selected(seats[0], seats[1])
+	e.Shot("embed", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 	if got := last[struct {
 		TicketIDs []string
 		Total     int64

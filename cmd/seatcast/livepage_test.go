@@ -166,6 +166,7 @@ func TestAPageSaysWhatItStillKnowsWithoutRedisAndRecovers(t *testing.T) {
 	h.turns(goesWithout, false, n)
 	p.is("unheld")
 	p.lists(1, "sold")
+	p.Shot("unheld", browsertest.Desk)
 	if err := h.redis.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}

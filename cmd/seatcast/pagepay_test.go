@@ -184,12 +184,14 @@ func TestAShopperApprovesAtTheBankAndComesBackByWhicheverWay(t *testing.T) {
 	}
 	pay()
 	p.Until("the bank asks", atBank)
+	p.Shot("bank", browsertest.Desk)
 	p.Back()
 	p.stage("paying")
 	p.Until("the bank can be gone to", approve)
 	p.Reload()
 	p.stage("paying")
 	p.Until("the bank can still be gone to", approve)
+	p.Shot("paying", browsertest.Desk)
 	if m := h.truth(t.Context(), h.rdb); m.At(0) != seatmap.Held {
 		t.Errorf("meanwhile the seat is %v", m.At(0))
 	}

@@ -2,10 +2,14 @@ package browsertest
 
 import (
 	"bytes"
+	"cmp"
 	"image"
+	"image/color"
 	"image/png"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
@@ -61,7 +65,7 @@ func (p *Page) save(picture image.Image, path string) {
 	p.t.Helper()
 	var b bytes.Buffer
 	e := png.Encoder{CompressionLevel: png.BestCompression}
-	if err := e.Encode(&b, picture); err != nil {
+	if err := e.Encode(&b, indexed(picture)); err != nil {
 		p.t.Fatal(err)
 	}
 	if b.Len() > heaviest {
@@ -73,4 +77,38 @@ func (p *Page) save(picture image.Image, path string) {
 	if err := os.WriteFile(path, b.Bytes(), 0o644); err != nil {
 		p.t.Fatal(err)
 	}
+}
+
+// indexed is a picture in 256 colours, which makes it a third as large: those of its
+// surfaces, then one of each kind of colour there is, and for every other the nearest.
+func indexed(picture image.Image) *image.Paletted {
+	bounds := picture.Bounds()
+	times := map[color.RGBA]int{}
+	at := func(x, y int) color.RGBA { return color.RGBAModel.Convert(picture.At(x, y)).(color.RGBA) }
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			times[at(x, y)]++
+		}
+	}
+	commonest := slices.SortedFunc(maps.Keys(times), func(a, b color.RGBA) int { return cmp.Compare(times[b], times[a]) })
+	var palette color.Palette
+	kinds := map[color.RGBA]bool{}
+	for n, c := range commonest {
+		kind := color.RGBA{c.R >> 4, c.G >> 4, c.B >> 4, 0}
+		if len(palette) < 256 && (n < 64 || !kinds[kind]) {
+			palette = append(palette, c)
+			kinds[kind] = true
+		}
+	}
+	index := map[color.RGBA]uint8{}
+	for c := range times {
+		index[c] = uint8(palette.Index(c))
+	}
+	to := image.NewPaletted(bounds, palette)
+	for y := bounds.Min.Y; y < bounds.Max.Y; y++ {
+		for x := bounds.Min.X; x < bounds.Max.X; x++ {
+			to.SetColorIndex(x, y, index[at(x, y)])
+		}
+	}
+	return to
 }

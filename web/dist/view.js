@@ -1,4 +1,5 @@
-const FOOT = 36;
+const FOOT = { wide: 36, narrow: 66 };
+const NARROW = 560;
 class View {
   x = 0;
   // centre, in the chart's units
@@ -22,8 +23,9 @@ class View {
   }
   /** whole is the view that shows the whole chart, above the key to it. */
   whole() {
-    const at = this.of(this.chart.box, 12, FOOT);
-    return { ...at, y: at.y + FOOT / 2 / at.k };
+    const foot = this.width > NARROW ? FOOT.wide : FOOT.narrow;
+    const at = this.of(this.chart.box, 12, foot);
+    return { ...at, y: at.y + foot / 2 / at.k };
   }
   /** of is the view that shows a box with a margin of so many CSS pixels, in so many of the height less. */
   of(box, margin, less = 0) {

@@ -3,7 +3,8 @@
 import type { Box, Chart } from './chart';
 import type { Point } from './wire';
 
-const FOOT = 36; // CSS pixels at the bottom that the key covers
+const FOOT = { wide: 36, narrow: 66 }; // CSS pixels at the bottom that the key covers: it has two lines
+const NARROW = 560; // on a canvas of so many
 
 /** Aim is what a view can be told to show: a centre in the chart's units, and CSS pixels per unit. */
 export interface Aim { x: number; y: number; k: number }
@@ -31,8 +32,9 @@ export class View {
 
   /** whole is the view that shows the whole chart, above the key to it. */
   whole(): Aim {
-    const at = this.of(this.chart.box, 12, FOOT);
-    return { ...at, y: at.y + FOOT / 2 / at.k };
+    const foot = this.width > NARROW ? FOOT.wide : FOOT.narrow;
+    const at = this.of(this.chart.box, 12, foot);
+    return { ...at, y: at.y + foot / 2 / at.k };
   }
 
   /** of is the view that shows a box with a margin of so many CSS pixels, in so many of the height less. */
