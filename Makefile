@@ -18,7 +18,7 @@ demo: demo-deps ## put a stadium on sale at http://127.0.0.1:8080 (ARGS='--event
 # One package at a time: what is promised within seconds is measured, and each
 # package has servers, crowds and browsers of its own.
 test: test-deps ## run all tests with the race detector, on real servers
-	@go test -race -p 1 -timeout 20m $(TESTFLAGS) ./...
+	@go test -race -p 1 -timeout 30m $(TESTFLAGS) ./...
 
 lint: ## gofmt, go vet, staticcheck, errcheck
 	@unformatted=$$(gofmt -l .) && test -z "$$unformatted" || { printf 'not gofmt:\n%s\n' "$$unformatted"; exit 1; }

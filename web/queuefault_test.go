@@ -1,7 +1,9 @@
 package web_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -22,10 +24,12 @@ type line struct {
 	asked, joined, looked       atomic.Int64               // for passes, to join, and for the frame or a stream
 	event                       func(c echo.Context) error // the first time that it is asked for
 	guests                      bool                       // signs people in
+	at                          atomic.Int64               // what it is by the frame that was told last, Unix ms
 }
 
 func newLine() *line {
 	l := &line{stream: newStream(), guests: true}
+	l.at.Store(year)
 	l.finds(noPlace)
 	first := lineFrame(1, "open", 10)
 	l.frame.Store(&first)
@@ -63,6 +67,12 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 	by := func(do *atomic.Pointer[func(c echo.Context) error]) echo.HandlerFunc {
 		return func(c echo.Context) error { return (*do.Load())(c) }
 	}
+	dated := func(next echo.HandlerFunc) echo.HandlerFunc { // by the clock of its frames: a page goes by both
+		return func(c echo.Context) error {
+			c.Response().Header().Set("Date", time.UnixMilli(l.at.Load()).UTC().Format(http.TimeFormat))
+			return next(c)
+		}
+	}
 	url := client(t, func(g *echo.Group) {
 		g.GET("/events/e", func(c echo.Context) error {
 			if do := l.event; do != nil {
@@ -78,7 +88,7 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 					return err
 				}
 				return c.JSON(200, map[string]string{"token": body.User})
-			})
+			}, dated)
 		}
 		or := func(there echo.HandlerFunc) echo.HandlerFunc {
 			return func(c echo.Context) error {
@@ -89,16 +99,16 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 				return there(c)
 			}
 		}
-		g.GET("/queue/e", or(func(c echo.Context) error { return c.JSONBlob(200, []byte(*l.frame.Load())) }))
-		g.GET("/queue/e/live", or(l.serve))
-		g.POST("/queue/e", func(c echo.Context) error { l.joined.Add(1); return by(&l.join)(c) })
-		g.GET("/queue/e/me", by(&l.me))
-		g.DELETE("/queue/e/me", by(&l.leave))
-		g.POST("/queue/e/pass", func(c echo.Context) error { l.asked.Add(1); return by(&l.pass)(c) })
-		g.GET("/queue/e/draw", by(&l.draw))
+		g.GET("/queue/e", or(func(c echo.Context) error { return c.JSONBlob(200, []byte(l.dates(*l.frame.Load()))) }), dated)
+		g.GET("/queue/e/live", or(l.serve), dated)
+		g.POST("/queue/e", func(c echo.Context) error { l.joined.Add(1); return by(&l.join)(c) }, dated)
+		g.GET("/queue/e/me", by(&l.me), dated)
+		g.DELETE("/queue/e/me", by(&l.leave), dated)
+		g.POST("/queue/e/pass", func(c echo.Context) error { l.asked.Add(1); return by(&l.pass)(c) }, dated)
+		g.GET("/queue/e/draw", by(&l.draw), dated)
 		g.GET("/queue/e/draw/shards/0", func(c echo.Context) error {
 			return c.JSONBlob(200, []byte(`{"shard":0,"tickets":[["`+herTicket+`","nonce",7]],"path":[]}`))
-		})
+		}, dated)
 	})
 	p := browsertest.Open(t, url+"/queue/e")
 	p.Until("the page is there", `document.getElementById('left').innerText.includes('120 seats left')`)
@@ -107,7 +117,16 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 
 func (l *line) tells(c conn, n int, state string, serving int, change ...string) {
 	text := strings.NewReplacer(change...).Replace(oneLine(lineFrame(n, state, serving)))
-	c.say("event: delta\nid: %d\ndata: %s", n, text)
+	c.say("event: delta\nid: %d\ndata: %s", n, l.dates(text))
+}
+
+// dates has it be when a frame says that it is, at least.
+func (l *line) dates(frame string) string {
+	var f struct{ At int64 }
+	if json.Unmarshal([]byte(frame), &f) == nil && f.At > l.at.Load() {
+		l.at.Store(f.At)
+	}
+	return frame
 }
 
 func click(p *browsertest.Page, id string) {

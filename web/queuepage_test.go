@@ -15,10 +15,13 @@ import (
 	"seatcast/web"
 )
 
+// year is the beginning of 2030, in Unix milliseconds: when frames of lines are of.
+const year = 1893456000000
+
 // lineFrame is a frame of the beginning of 2030, when whoever likes may join.
 func lineFrame(n int, state string, serving int) string {
-	return fmt.Sprintf(`{"n":%d,"prev":0,"at":1893456000000,"state":%q,"serving":%d,"rate":60,"waiting":90,"inside":3,"seatsLeft":120,"eta":{"slow":30,"fast":60},
-		"joinsAt":"2020-01-01T00:00:00Z","closesAt":null,"opensAt":"2020-01-01T00:00:00Z","draw":null,"poll_after_ms":5000}`, n, state, serving)
+	return fmt.Sprintf(`{"n":%d,"prev":0,"at":%d,"state":%q,"serving":%d,"rate":60,"waiting":90,"inside":3,"seatsLeft":120,"eta":{"slow":30,"fast":60},
+		"joinsAt":"2020-01-01T00:00:00Z","closesAt":null,"opensAt":"2020-01-01T00:00:00Z","draw":null,"poll_after_ms":5000}`, n, year, state, serving)
 }
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), "") }

@@ -17,7 +17,6 @@ import (
 
 // at is a change of a frame's time to so many minutes after the beginning of 2030.
 func at(minutes int) (was, is string) {
-	const year = 1893456000000
 	return fmt.Sprintf(`"at":%d`, year), fmt.Sprintf(`"at":%d`, year+minutes*60000)
 }
 
