@@ -153,7 +153,7 @@ func TestAPrimaryOfAClusterDiesAndItsReplicaGoesOn(t *testing.T) {
 		return err == nil
 	})
 	died := time.Now()
-	victim.must(c.cluster.Elect(t.Context()))
+	victim.must(c.cluster.Promote(t.Context()))
 	victim.eventually("the event is served again", func() bool { // its client has yet to find the new primary
 		_, err := victim.store.Take(t.Context(), victim.asks("after", seats-1))
 		if err != nil && !errors.Is(err, seatmap.ErrUnavailable) && !errors.As(err, new(*holds.TakenError)) {

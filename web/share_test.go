@@ -277,14 +277,20 @@ func TestATabThatHearsAFrameWhileItAsksDoesNotAskAgain(t *testing.T) {
 	}
 }
 
-func TestATabThatHasMissedAFrameIsNotLiveAndAsOfNowUntilItHasIt(t *testing.T) {
-	s := newShared(t)
-	first := s.tab(``)
-	c := <-s.conns
+// pair is a tab that leads, one that follows it, and the connection of the first.
+func (s *shared) pair() (first, second *browsertest.Page, c conn) {
+	first = s.tab(``)
+	c = <-s.conns
 	c.say(hello)
 	c.say("%s", snapshot(5))
-	second := s.tab(``)
+	second = s.tab(``)
 	second.Until("live", `mode === 'live' && told.length === 1`)
+	return first, second, c
+}
+
+func TestATabThatHasMissedAFrameIsNotLiveAndAsOfNowUntilItHasIt(t *testing.T) {
+	s := newShared(t)
+	first, second, c := s.pair()
 	c.say("%s", delta(5, 6))
 	second.Until("told", `told.length === 2`)
 	was := browsertest.Eval[int](second, `return heard`)
@@ -322,12 +328,7 @@ func TestATabDoesNotShowAnOldChartAsLiveAndAsksForTheOtherAfterAWhile(t *testing
 
 func TestATabFetchesAChartOnceHoweverOftenItIsNamed(t *testing.T) {
 	s := newShared(t)
-	first := s.tab(``)
-	c := <-s.conns
-	c.say(hello)
-	c.say("%s", snapshot(5))
-	second := s.tab(``)
-	second.Until("live", `mode === 'live' && told.length === 1`)
+	first, second, _ := s.pair()
 	browsertest.Eval[int](second, `window.comes = new Promise((done) => { window.come = done; }); return 0;`)
 	s.chart.Store("c2")
 	for n := 6; n < 9; n++ {

@@ -134,9 +134,7 @@ func TestAFingerOnAPhoneLeadsToATicket(t *testing.T) {
 
 func TestAReloadAtAnyStepLosesNothing(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, _, p := atMap(t)
 	p.tap(3)
 	p.tap(4)
 	p.chosen(2)
@@ -172,9 +170,7 @@ func TestAReloadAtAnyStepLosesNothing(t *testing.T) {
 // The answer to a hold is lost with the page that asked for it.
 func TestAHoldIsFoundThatWasNotAnsweredBeforeAReload(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, _, p := atMap(t)
 	p.tap(3)
 	p.chosen(1)
 	browsertest.Eval[int](p.Page, `
@@ -197,9 +193,7 @@ func TestAHoldIsFoundThatWasNotAnsweredBeforeAReload(t *testing.T) {
 
 func TestBackLeadsToTheMapWithTheOrderAsItWas(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, _, p := atMap(t)
 	entries := browsertest.Eval[int](p.Page, `return history.length`)
 	at := func(view string) {
 		t.Helper()
@@ -235,9 +229,7 @@ func TestBackLeadsToTheMapWithTheOrderAsItWas(t *testing.T) {
 
 func TestTabsOfAnAccountAgree(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	ann := h.visit(t, n, "live")
+	h, n, ann := atMap(t)
 	ann.tap(3)
 	ann.press(holdButton)
 	ann.stage("held")
@@ -267,9 +259,7 @@ func TestTabsOfAnAccountAgree(t *testing.T) {
 
 func TestAnOrderThatEndsElsewhereIsNoticed(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, n, p := atMap(t)
 	p.tap(3)
 	p.press(holdButton)
 	p.stage("held")
@@ -317,9 +307,7 @@ func TestALostSeatIsNamedAndTheNextBestIsOneKeyAway(t *testing.T) {
 
 func TestAPaymentThatIsCancelledGivesTheSeatsBack(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, _, p := atMap(t)
 	p.tap(3)
 	p.press(holdButton)
 	p.stage("held")

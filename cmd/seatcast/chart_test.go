@@ -328,9 +328,7 @@ func TestAnEventsChartIsPublishedByCommand(t *testing.T) {
 
 func TestThePageGoesOnUnderAnotherChart(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, n, p := atMap(t)
 	p.tap(0)
 	p.tap(5)
 	p.Until("two are chosen", holdButton+`?.innerText === 'Hold 2'`)

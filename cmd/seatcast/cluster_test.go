@@ -67,9 +67,9 @@ func TestNodesSellOnAClusterWhosePrimaryDies(t *testing.T) {
 	died := time.Now()
 	bob.hold(quiet.event, "", seats[5]).want(t, http.StatusCreated, "")
 	allSee(t, beside, func() seatmap.Map { return quiet.truth(ctx, quiet.rdb) })
-	var election sync.WaitGroup
-	election.Go(func() {
-		if err := cluster.Elect(ctx); err != nil {
+	var promotion sync.WaitGroup
+	promotion.Go(func() {
+		if err := cluster.Promote(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -77,7 +77,7 @@ func TestNodesSellOnAClusterWhosePrimaryDies(t *testing.T) {
 		return ann.hold(h.event, "", seats[8]).status == http.StatusCreated
 	})
 	t.Logf("seats are held again %v after their primary was killed", time.Since(died).Round(time.Millisecond))
-	election.Wait()
+	promotion.Wait()
 	h.serves(h.serving(cluster, h.event))
 	bob.hold(h.event, "", seats[0]).want(t, http.StatusConflict, "seats_taken")
 	eventually(t, 10*time.Second, "the other node has found the new primary too", func() bool {

@@ -153,9 +153,7 @@ func TestBehindAProxyThatLetsNoStreamThroughAPageTakesWhatThereIs(t *testing.T) 
 
 func TestAPageSaysWhatItStillKnowsWithoutRedisAndRecovers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, n, p := atMap(t)
 	p.list()
 	ann := h.shopper(n, "ann")
 	sold := ann.hold(h.event, "", h.seats(1)...).want(t, http.StatusCreated, "")
@@ -179,9 +177,7 @@ func TestAPageSaysWhatItStillKnowsWithoutRedisAndRecovers(t *testing.T) {
 
 func TestTabsOfOneBrowserAreOneSessionAndTheLastOneStays(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	first := h.visit(t, n, "live")
+	h, n, first := atMap(t)
 	second := h.visit(t, n, "live")
 	other := h.elsewhere(t, n, "live")
 	one := func(want float64) {

@@ -28,6 +28,15 @@ func (h *house) visit(t *testing.T, n *node, mode string) page {
 	return p
 }
 
+// atMap is a house with an event on sale, a node of its own that decides as the
+// demo does, and a shopper's tab at the event.
+func atMap(t *testing.T) (*house, *node, page) {
+	t.Helper()
+	h := newHouse(t, plan{})
+	n := h.fated("demo")
+	return h, n, h.visit(t, n, "live")
+}
+
 // clean fails for whatever the page complained of: a script that failed, or
 // something its content policy refused. Calls the test meant to be refused have
 // these statuses.
@@ -208,9 +217,7 @@ func (p page) tabTo(selector string) {
 
 func TestTheKeyboardAloneLeadsToATicket(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, _, p := atMap(t)
 	p.tabTo("#show-list")
 	p.Keys("\r")
 	p.tabTo("#list > details > summary")

@@ -164,9 +164,7 @@ const askingCard = "4000000000003063"
 
 func TestAShopperApprovesAtTheBankAndComesBackByWhicheverWay(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	p := h.visit(t, n, "live")
+	h, _, p := atMap(t)
 	p.tap(0)
 	p.press(holdButton)
 	p.stage("held")

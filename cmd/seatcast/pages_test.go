@@ -96,9 +96,7 @@ func (p page) stubs(n int, of string) {
 
 func TestMyTicketsAreThoseOfMyAccountWhateverBecameOfThem(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t, plan{})
-	n := h.fated("demo")
-	ann := h.visit(t, n, "live")
+	h, n, ann := atMap(t)
 	ann.goes("/tickets")
 	ann.Until("there is none yet", `document.getElementById('says').innerText !== ''`)
 	ann.goes("/events/" + h.event)

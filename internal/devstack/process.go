@@ -74,16 +74,20 @@ func (p *process) live(started chan<- error) {
 func (p *process) answers(ctx context.Context, probe func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	var last error // of a probe that had its time
 	for {
 		err := probe(ctx)
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err
+		}
 		select {
 		case <-p.done:
 			return p.death()
 		case <-ctx.Done():
-			return fmt.Errorf("devstack: %s does not answer: %w: %w", p.name, context.Cause(ctx), err)
+			return fmt.Errorf("devstack: %s does not answer: %w: %w", p.name, context.Cause(ctx), last)
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

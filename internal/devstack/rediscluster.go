@@ -16,7 +16,7 @@ import (
 
 // RedisCluster is a running private Redis Cluster on the loopback: three
 // primaries that share the slots, each with a replica. Which is which does not
-// change but by Elect: a server that a busy machine keeps silent is waited for.
+// change but by Promote: a server that a busy machine keeps silent is waited for.
 type RedisCluster struct {
 	servers []*Redis // primaries first, then the replica of each
 }
@@ -24,9 +24,7 @@ type RedisCluster struct {
 const (
 	clusterPrimaries = 3
 	clusterSlots     = 16384
-	// How long a server must be silent until its replica takes its place: while
-	// they elect, and at all other times.
-	clusterHasty, clusterCalm = 2 * time.Second, time.Hour
+	clusterPatience  = time.Hour // until a silent server would be taken for dead
 )
 
 // RedisCluster starts six redis-servers of that name in the home, makes them a
@@ -50,9 +48,6 @@ func (h *Home) RedisCluster(ctx context.Context, name string) (_ *RedisCluster, 
 	if err := c.meet(ctx, buses); err != nil {
 		return nil, fmt.Errorf("devstack: redis cluster: %w", err)
 	}
-	if err := c.calm(ctx); err != nil {
-		return nil, fmt.Errorf("devstack: redis cluster: %w", err)
-	}
 	return c, nil
 }
 
@@ -66,8 +61,7 @@ func (c *RedisCluster) join(ctx context.Context, h *Home, name string) (bus int,
 		}
 		r, err = h.redisOnce(ctx, RedisOptions{Name: name, TCP: true, Settings: []string{
 			"--cluster-enabled", "yes", "--cluster-config-file", "nodes-" + strconv.FormatInt(time.Now().UnixNano(), 36), "--cluster-port", strconv.Itoa(bus),
-			"--cluster-node-timeout", millis(clusterHasty), "--repl-ping-replica-period", "1",
-			"--cluster-replica-validity-factor", "0", // however long nobody was elected, a replica may be
+			"--cluster-node-timeout", millis(clusterPatience), "--repl-ping-replica-period", "1",
 			"--cluster-require-full-coverage", "no", // one primary's death is not the others'
 		}})
 		return err
@@ -93,11 +87,16 @@ func (c *RedisCluster) meet(ctx context.Context, buses []int) error {
 					return err
 				}
 			}
-			host, port, err := net.SplitHostPort(c.servers[0].addr)
-			if err != nil || k == 0 {
-				return err
+			for j, met := range c.servers[:k] { // everybody: gossip takes its time
+				host, port, err := net.SplitHostPort(met.addr)
+				if err != nil {
+					return err
+				}
+				if err := client.Do(ctx, "CLUSTER", "MEET", host, port, buses[j]).Err(); err != nil {
+					return err
+				}
 			}
-			return client.Do(ctx, "CLUSTER", "MEET", host, port, buses[0]).Err()
+			return nil
 		})
 		if err != nil {
 			return err
@@ -116,46 +115,35 @@ func (c *RedisCluster) meet(ctx context.Context, buses []int) error {
 			return err
 		}
 	}
-	return nil
+	return c.settle(ctx)
 }
 
-// Elect has replicas take the place of the primaries that were killed, and
-// returns when every server that lives knows who serves each slot.
-func (c *RedisCluster) Elect(ctx context.Context) error {
-	if err := c.patient(ctx, clusterHasty); err != nil {
-		return fmt.Errorf("devstack: elect: %w", err)
-	}
-	if err := c.calm(ctx); err != nil {
-		return fmt.Errorf("devstack: elect: %w", err)
-	}
-	return nil
-}
-
-// calm waits until the cluster is whole, and has it stay as it is. That is looked
-// at twice: an election may have begun before everybody was calm.
-func (c *RedisCluster) calm(ctx context.Context) error {
-	for range 2 {
-		for _, r := range c.living() {
-			err := r.process.answers(ctx, func(ctx context.Context) error { return c.settled(ctx, r) })
-			if err != nil {
-				return err
-			}
+// Promote has the replicas of the primaries that were killed take their places,
+// and returns when every server that lives knows who serves each slot. Nobody
+// votes: an election is lost when a busy machine is late, and begins again after
+// twice the time a server may be silent.
+func (c *RedisCluster) Promote(ctx context.Context) error {
+	for k, primary := range c.servers[:clusterPrimaries] {
+		if !primary.process.ended() {
+			continue
 		}
-		if err := c.patient(ctx, clusterCalm); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// patient says how long a server must be silent to be taken for dead.
-func (c *RedisCluster) patient(ctx context.Context, timeout time.Duration) error {
-	for _, r := range c.living() {
-		err := r.process.answers(ctx, func(ctx context.Context) error {
-			return r.ask(ctx, func(client *redis.Client) error {
-				return client.ConfigSet(ctx, "cluster-node-timeout", millis(timeout)).Err()
-			})
+		err := c.servers[clusterPrimaries+k].ask(ctx, func(client *redis.Client) error {
+			return client.Do(ctx, "CLUSTER", "FAILOVER", "TAKEOVER").Err()
 		})
+		if err != nil {
+			return fmt.Errorf("devstack: promote: %w", err)
+		}
+	}
+	if err := c.settle(ctx); err != nil {
+		return fmt.Errorf("devstack: promote: %w", err)
+	}
+	return nil
+}
+
+// settle waits until every living server is settled.
+func (c *RedisCluster) settle(ctx context.Context) error {
+	for _, r := range c.living() {
+		err := r.process.answers(ctx, func(ctx context.Context) error { return c.settled(ctx, r) })
 		if err != nil {
 			return err
 		}
@@ -262,7 +250,7 @@ func (c *RedisCluster) URL() string {
 func (c *RedisCluster) Servers() []*Redis { return c.servers }
 
 // Primary returns the server that serves a key, as those see it that live. It
-// waits until one does: between a kill and the end of Elect none may.
+// waits until one does: between a kill and the end of Promote none may.
 func (c *RedisCluster) Primary(ctx context.Context, key string) (*Redis, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()

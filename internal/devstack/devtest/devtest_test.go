@@ -138,7 +138,7 @@ func TestAClusterServesEverySlotAndSurvivesAPrimary(t *testing.T) {
 		t.Errorf("%d servers serve fifty keys", len(served))
 	}
 	first.Kill()
-	if err := cluster.Elect(ctx); err != nil {
+	if err := cluster.Promote(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if now := primary(t, cluster, "{one}"); now == first {
