@@ -147,15 +147,18 @@ func (h *Hub) Reset(topic string, n int64, snapshot []byte) {
 // frames may be late and why, and where to poll meanwhile. An empty reason
 // says that it is over.
 func (h *Hub) Degrade(topic, reason, poll string) {
-	word := newFrame(topic, eventDegraded, noID, degradedData(reason, poll))
+	word := newFrame(topic, eventDegraded, noID, degradedData(reason, poll, 0))
 	h.with(topic, func(r *room) { r.tell(word, reason != "") })
 }
 
-func degradedData(reason, poll string) []byte {
+// degradedData is that of the event. A stream that ends with it also says when to come
+// back, for those who cannot read retry: pages, which their EventSource does not show it.
+func degradedData(reason, poll string, back time.Duration) []byte {
 	data, _ := json.Marshal(struct { // strings always marshal
 		Reason string `json:"reason"`
 		Poll   string `json:"poll"`
-	}{reason, poll})
+		Back   int64  `json:"retry_ms,omitempty"`
+	}{reason, poll, back.Milliseconds()})
 	return data
 }
 

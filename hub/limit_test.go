@@ -94,7 +94,7 @@ func (w way) wantRefused(t testing.TB, resp *http.Response, reason string, statu
 		ms, rest, ok := strings.Cut(strings.TrimPrefix(string(body), "retry: "), "\n")
 		wait, err := strconv.Atoi(ms)
 		if resp.StatusCode != http.StatusOK || !ok || err != nil || len(words) != 1 || words[0].Event != "degraded" || words[0].ID != -1 ||
-			words[0].Data != fmt.Sprintf(`{"reason":%q,"poll":"/poll"}`, reason) {
+			words[0].Data != fmt.Sprintf(`{"reason":%q,"poll":"/poll","retry_ms":%d}`, reason, wait) {
 			t.Errorf("%s: %d %s%s", w.name, resp.StatusCode, body, rest)
 		}
 		return time.Duration(wait) * time.Millisecond

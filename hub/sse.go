@@ -100,8 +100,9 @@ func (h *Hub) refuseStream(w http.ResponseWriter, r *http.Request, k *kind, topi
 	setStreamHeaders(w.Header())
 	w.Header().Set("Connection", "close")
 	w.WriteHeader(http.StatusOK)
-	b := sseRetry(why.retry())
-	_, _ = w.Write(append(b, sseFrame(eventDegraded, noID, degradedData(why.reason, h.opts.Source.Poll(topic)))...)) // as in refuse
+	back := why.retry()
+	data := degradedData(why.reason, h.opts.Source.Poll(topic), back)
+	_, _ = w.Write(append(sseRetry(back), sseFrame(eventDegraded, noID, data)...)) // as in refuse
 }
 
 // resumeNumber is what the client says it holds; 0 when that is nothing we

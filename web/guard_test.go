@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -49,6 +50,29 @@ func TestAFeedOfAGuardedMapComesBackWithAnotherTicket(t *testing.T) {
 	}
 	if first, second := <-tickets, <-tickets; first != "t1" || second != "t2" {
 		t.Errorf("it came with tickets %s and %s", first, second)
+	}
+}
+
+// A browser keeps what retry: said to itself.
+func TestAFeedOfAGuardedMapThatIsRefusedStaysAwayAsLongAsItWasTold(t *testing.T) {
+	s := newStream()
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.POST("/events/e/live-ticket", func(c echo.Context) error {
+			return c.JSONBlob(http.StatusCreated, []byte(`{"ticket":"t"}`))
+		})
+		g.GET("/events/e/live", s.serve)
+		g.GET("/events/e/seatmap", func(c echo.Context) error { return polledAt(c, 5) })
+	}))
+	browsertest.Eval[int](p, guardedFeed(`{ known: true, token: async () => 'ann', forget() {} }`))
+	c := <-s.conns
+	const told = 6 * time.Second // by itself it comes back within five
+	c.say("retry: %d\nevent: degraded\ndata: {\"reason\":\"full\",\"poll\":\"/v1/events/e/seatmap\",\"retry_ms\":%[1]d}", told.Milliseconds())
+	p.Until("polled", `mode === 'polling'`)
+	cut := time.Now()
+	c.cut()
+	<-s.conns
+	if away := time.Since(cut); away < told {
+		t.Errorf("it comes back after %v", away)
 	}
 }
 

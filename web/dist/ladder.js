@@ -33,6 +33,8 @@ class Ladder {
   #polling = false;
   #began = false;
   // the server was heard on this stream
+  #asked = 0;
+  // ms, which the server wants us to stay away once this stream is cut
   #word = null;
   // what the stream says of the map. Without a word, polls say it
   #cuts = 0;
@@ -132,6 +134,7 @@ class Ladder {
       asks.ticket = issued.ticket;
     }
     this.#last = Date.now();
+    this.#asked = 0;
     this.#timers.hello = setTimeout(() => this.#fall(), this.#waits.hello);
     const mine = (what) => {
       if (turn === this.#turn) what();
@@ -158,6 +161,7 @@ class Ladder {
         this.#begin("live");
         break;
       case "degraded":
+        this.#asked = frame.data.retry_ms ?? 0;
         this.#begin(SAYS[frame.data.reason] ?? null);
         break;
       case "beat":
@@ -178,7 +182,7 @@ class Ladder {
   }
   #cut() {
     if (!this.#began || ++this.#cuts >= CUTS) this.#fall();
-    else if (this.guarded) this.#lost(3e3);
+    else if (this.guarded) this.#lost(3e3, this.#asked);
     else this.#waiting();
   }
   #ended({ code = "", wait = 0 }) {

@@ -51,6 +51,7 @@ export class Ladder {
   #round = 0; // of polls: the same
   #polling = false;
   #began = false; // the server was heard on this stream
+  #asked = 0; // ms, which the server wants us to stay away once this stream is cut
   #word: Mode | null = null; // what the stream says of the map. Without a word, polls say it
   #cuts = 0;
   #mute = false; // the last stream fell silent
@@ -155,6 +156,7 @@ export class Ladder {
       asks.ticket = issued.ticket;
     }
     this.#last = Date.now();
+    this.#asked = 0;
     this.#timers.hello = setTimeout(() => this.#fall(), this.#waits.hello);
     const mine = (what: () => void) => { if (turn === this.#turn) what(); };
     const hearer: Hearer = {
@@ -180,6 +182,7 @@ export class Ladder {
         this.#begin('live');
         break;
       case 'degraded':
+        this.#asked = frame.data.retry_ms ?? 0;
         this.#begin(SAYS[frame.data.reason] ?? null); // any other word is about this stream, not about the map
         break;
       case 'beat':
@@ -202,7 +205,7 @@ export class Ladder {
 
   #cut(): void {
     if (!this.#began || ++this.#cuts >= CUTS) this.#fall();
-    else if (this.guarded) this.#lost(3000); // its ticket is used up: it comes back with another
+    else if (this.guarded) this.#lost(3000, this.#asked); // its ticket is used up: it comes back with another
     else this.#waiting();
   }
 

@@ -151,8 +151,9 @@ export interface Reset { n: number }
 /** Beat says that a stream lives. */
 export interface Beat { n: number; at: number }
 
-/** Degraded says why frames may be late, and where to poll; no reason: it is over. */
-export interface Degraded { reason: string; poll: string }
+/** Degraded says why frames may be late, and where to poll; no reason: it is over. A stream
+ * that is refused says when to come back. */
+export interface Degraded { reason: string; poll: string; retry_ms?: number }
 
 /** Frames are those of the stream of a map, by the names of its events. */
 export interface Frames { hello: Hello; snapshot: Snapshot; delta: Delta; reset: Reset; beat: Beat; degraded: Degraded }
