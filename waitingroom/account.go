@@ -71,7 +71,7 @@ func (r *Rooms) entry(room *Room, id draw.ID, b Brought) (e Entry, err error) {
 	return e, err
 }
 
-// Join gives an account a place, or says which one it has. ErrNoRoom, ErrOther,
+// Join gives an account a place, or says which one it has. ErrNoRoom, ErrOtherRoom,
 // ErrNotYet, ErrClosing and ErrOver; of an account that has no place and does not bring what the
 // room asks for, the errors of codes and proofs.
 func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held, error) {
@@ -80,7 +80,7 @@ func (r *Rooms) Join(ctx context.Context, event, user string, b Brought) (*Held,
 	case err != nil:
 		return nil, err
 	case b.Room != 0 && b.Room != room.id():
-		return nil, ErrOther
+		return nil, ErrOtherRoom
 	case now.Before(room.Joins):
 		return nil, ErrNotYet
 	case room.State == Draw && !now.Before(room.Closes):

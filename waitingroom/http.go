@@ -430,7 +430,7 @@ func problem(err error) error {
 	switch {
 	case errors.Is(err, ErrNoRoom):
 		return &web.Problem{Status: http.StatusNotFound, Code: "no_queue", Detail: "this event has no waiting room, or does not exist"}
-	case errors.Is(err, ErrOther):
+	case errors.Is(err, ErrOtherRoom):
 		return &web.Problem{Status: http.StatusConflict, Code: "other_room", Detail: "the event has another waiting room than the one that is meant: GET /v1/queue/{event} tells of it, and joining without room joins it"}
 	case errors.Is(err, ErrNotYet):
 		return &web.Problem{Status: http.StatusConflict, Code: "queue_not_open", RetryAfter: again(10 * time.Second), Common: true,

@@ -243,7 +243,7 @@ var (
 	ErrOver      = errors.New("waitingroom: nobody is let in any more")
 	ErrNoPlace   = errors.New("waitingroom: no place in this line")
 	ErrNoRoom    = errors.New("waitingroom: the event has no waiting room")
-	ErrOther     = errors.New("waitingroom: the event has another room now")
+	ErrOtherRoom = errors.New("waitingroom: the event has another room now")
 	ErrNotYet    = errors.New("waitingroom: nobody can join yet")
 	ErrClosing   = errors.New("waitingroom: the list of the draw is being frozen")
 	ErrState     = errors.New("waitingroom: the room is not in a state for this")
