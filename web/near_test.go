@@ -9,15 +9,17 @@ import (
 
 // rows is a chart of two sections of one price, four ordinary seats in a row of each
 // and six in another, which an aisle parts in the middle; beside them a dearer row,
-// and a wheelchair space.
+// and a wheelchair space. In a third section is a row of two prices more.
 const rows = `
 	const row = (label, from, n, y, more = {}) => ({ label, seats: Array.from({ length: n }, (_, k) => ({ ticketId: 't' + (from + k), i: from + k, label: String(k + 1), x: 10 * k, y, category: 'A', ...more })) });
 	const parted = row('2', 4, 6, 20);
 	parted.seats[3].break = true;
 	const dear = row('3', 10, 4, 30, { category: 'B' });
 	const spaces = row('4', 14, 1, 12, { accessible: true });
-	const json = { name: '', width: 100, height: 100, focal: { x: 0, y: 0 }, categories: [{ name: 'A' }, { name: 'B' }], seats: 19, sections: [
-		{ id: 's', name: 'Stalls', rows: [row('1', 0, 4, 10), parted, dear, spaces] }, { id: 'b', name: 'Balcony', rows: [row('1', 15, 4, 11)] }] };`
+	const mixed = row('1', 19, 4, 12);
+	for (const [k, seat] of mixed.seats.entries()) seat.category = k < 2 ? 'C' : 'D';
+	const json = { name: '', width: 100, height: 100, focal: { x: 0, y: 0 }, categories: [{ name: 'A' }, { name: 'B' }, { name: 'C' }, { name: 'D' }], seats: 23, sections: [
+		{ id: 's', name: 'Stalls', rows: [row('1', 0, 4, 10), parted, dear, spaces] }, { id: 'b', name: 'Balcony', rows: [row('1', 15, 4, 11)] }, { id: 'g', name: 'Gallery', rows: [mixed] }] };`
 
 func TestTheNextBestIsAsManyTogetherAtTheSamePriceAndNear(t *testing.T) {
 	p := browsertest.Open(t, client(t, noAPI))
@@ -37,6 +39,9 @@ func TestTheNextBestIsAsManyTogetherAtTheSamePriceAndNear(t *testing.T) {
 		{"a split when there is nothing else", []int{0, 1, 2, 3}, []int{3, 16}, "allow", []int{0, 1, 2, 7}, false, true},
 		{"who chose apart keeps what is left", []int{0, 3}, []int{3}, "allow", []int{0, 2}, true, true},
 		{"what was chosen at another price stays", []int{0, 1, 10}, []int{10}, "allow", []int{0, 1, 11}, true, true},
+		{"who sat beside another price and is moved away", []int{20, 21}, []int{20}, "allow", []int{19, 21}, false, true},
+		{"two pairs of one price, of which one is parted", []int{1, 2, 5, 6}, []int{1, 0, 3, 4, 7}, "allow", []int{2, 5, 6, 8}, false, true},
+		{"two pairs of one price, of which one is moved", []int{0, 1, 17, 18}, []int{0, 1, 4, 5, 6, 7, 8, 9}, "allow", []int{17, 18, 2, 3}, true, true},
 		{"nothing for who needs a space", []int{14}, []int{14}, "allow", nil, false, false},
 		{"nothing when a price is sold out", []int{10}, []int{10, 11, 12, 13}, "allow", nil, false, false},
 	} {

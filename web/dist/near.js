@@ -5,25 +5,44 @@ function near(chart, chosen, free, orphans) {
   const byCategory = /* @__PURE__ */ new Map();
   for (const i of chosen) byCategory.set(chart.category[i], [...byCategory.get(chart.category[i]) ?? [], i]);
   const seats = [];
-  let together = true;
   for (const group of byCategory.values()) {
     if (group.every(free)) {
       seats.push(...group);
       continue;
     }
-    const beside = sideBySide(chart, group);
-    const run = beside && !group.some((i) => chart.flags[i] & SPACE) ? nearestRun(chart, group, free, orphans) : null;
+    const run = runs(chart, group).length === 1 && !group.some((i) => chart.flags[i] & SPACE) ? nearestRun(chart, group, free, orphans) : null;
     const found = run ?? scattered(chart, group, free);
     if (!found) return null;
-    together &&= !beside || run !== null || sideBySide(chart, found);
     seats.push(...found);
   }
-  return { seats, together };
+  return { seats, together: haveRoom(runs(chart, chosen), runs(chart, seats)) };
 }
-function sideBySide(chart, seats) {
-  const row = chart.sections[chart.section[seats[0]]].rows.find((r) => r.seats.includes(seats[0])).seats;
-  const at = seats.map((i) => row.indexOf(i)).sort((a, b) => a - b);
-  return at[0] >= 0 && at.every((n, k) => k === 0 || n === at[k - 1] + 1 && !(chart.flags[row[n]] & BREAK));
+function runs(chart, seats) {
+  const rows = new Set(seats.flatMap((i) => chart.sections[chart.section[i]].rows.filter((r) => r.seats.includes(i))));
+  const all = [];
+  for (const row of rows) {
+    let run = 0;
+    for (const i of row.seats) {
+      const ours = seats.includes(i);
+      if (run && (!ours || chart.flags[i] & BREAK)) {
+        all.push(run);
+        run = 0;
+      }
+      if (ours) run++;
+    }
+    if (run) all.push(run);
+  }
+  return all.sort((a, b) => b - a);
+}
+function haveRoom(wanted, found) {
+  const left = [...found];
+  for (const run of wanted) {
+    const k = left.findLastIndex((room) => room >= run);
+    if (k < 0) return false;
+    left[k] -= run;
+    left.sort((a, b) => b - a);
+  }
+  return true;
 }
 function nearestRun(chart, like, free, orphans) {
   const category = chart.category[like[0]];

@@ -6,7 +6,7 @@ import { ACCESSIBLE, BREAK, COMPANION, type Chart } from './chart';
 /** Offer are seats to take in place of those that were chosen. */
 export interface Offer {
   seats: number[];
-  together: boolean; // what sat side by side does so again
+  together: boolean; // whoever sat side by side does so again
 }
 
 /** Window is a run of free seats that could be taken: the less of each, the better, the first before the others. */
@@ -24,27 +24,48 @@ export function near(chart: Chart, chosen: number[], free: (i: number) => boolea
   const byCategory = new Map<number, number[]>();
   for (const i of chosen) byCategory.set(chart.category[i], [...byCategory.get(chart.category[i]) ?? [], i]);
   const seats: number[] = [];
-  let together = true;
   for (const group of byCategory.values()) {
     if (group.every(free)) {
       seats.push(...group);
       continue;
     }
-    const beside = sideBySide(chart, group);
-    const run = beside && !group.some((i) => chart.flags[i] & SPACE) ? nearestRun(chart, group, free, orphans) : null;
+    const run = runs(chart, group).length === 1 && !group.some((i) => chart.flags[i] & SPACE) ? nearestRun(chart, group, free, orphans) : null;
     const found = run ?? scattered(chart, group, free);
     if (!found) return null;
-    together &&= !beside || run !== null || sideBySide(chart, found);
     seats.push(...found);
   }
-  return { seats, together };
+  return { seats, together: haveRoom(runs(chart, chosen), runs(chart, seats)) };
 }
 
-/** sideBySide says whether seats are neighbours in one row. */
-function sideBySide(chart: Chart, seats: number[]): boolean {
-  const row = chart.sections[chart.section[seats[0]]].rows.find((r) => r.seats.includes(seats[0]))!.seats;
-  const at = seats.map((i) => row.indexOf(i)).sort((a, b) => a - b);
-  return at[0] >= 0 && at.every((n, k) => k === 0 || n === at[k - 1] + 1 && !(chart.flags[row[n]] & BREAK));
+/** runs are how many of the seats sit side by side, run by run, the longest first. */
+function runs(chart: Chart, seats: number[]): number[] {
+  const rows = new Set(seats.flatMap((i) => chart.sections[chart.section[i]].rows.filter((r) => r.seats.includes(i))));
+  const all: number[] = [];
+  for (const row of rows) {
+    let run = 0;
+    for (const i of row.seats) {
+      const ours = seats.includes(i);
+      if (run && (!ours || chart.flags[i] & BREAK)) {
+        all.push(run);
+        run = 0;
+      }
+      if (ours) run++;
+    }
+    if (run) all.push(run);
+  }
+  return all.sort((a, b) => b - a);
+}
+
+/** haveRoom says whether runs of seats find room in others, each in one piece. */
+function haveRoom(wanted: number[], found: number[]): boolean {
+  const left = [...found];
+  for (const run of wanted) {
+    const k = left.findLastIndex((room) => room >= run);
+    if (k < 0) return false;
+    left[k] -= run;
+    left.sort((a, b) => b - a);
+  }
+  return true;
 }
 
 /** nearestRun is the best run of free seats like these. */
