@@ -60,7 +60,7 @@ class Panel {
     );
     cart.addEventListener("change", () => this.draw());
     document.addEventListener("keydown", (e) => {
-      if (!e.altKey || e.code !== "KeyE" || !this.#more) return;
+      if (!e.altKey || e.ctrlKey || e.metaKey || e.code !== "KeyE" || !this.#more) return;
       e.preventDefault();
       cart.extend();
     });

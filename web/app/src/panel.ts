@@ -54,7 +54,7 @@ export class Panel {
       this.#means.element, h('div', { class: 'actions' }, this.#button));
     cart.addEventListener('change', () => this.draw());
     document.addEventListener('keydown', (e) => {
-      if (!e.altKey || e.code !== 'KeyE' || !this.#more) return;
+      if (!e.altKey || e.ctrlKey || e.metaKey || e.code !== 'KeyE' || !this.#more) return; // with Ctrl it is AltGr, which writes €
       e.preventDefault();
       cart.extend();
     });
