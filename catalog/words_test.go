@@ -16,12 +16,24 @@ func TestSlugOfANameIsAnEventID(t *testing.T) {
 		"東京ドーム":                        "event",
 		strings.Repeat("long ", 40):    strings.Repeat("long-", 12) + "lon",
 	} {
-		if got := slug(name); got != want || !eventID.MatchString(got) {
+		if got := slug(name); got != want || !validID(got) {
 			t.Errorf("slug(%q) = %q; want %q", name, got, want)
 		}
 	}
 	if got := numbered(strings.Repeat("a", 63), 12); got != strings.Repeat("a", 60)+"-12" {
 		t.Errorf("the twelfth of a long name is %q; want it to fit 63 bytes", got)
+	}
+}
+
+func TestAnEventIDIsOfSmallLettersDigitsAndHyphens(t *testing.T) {
+	for id, want := range map[string]bool{
+		"derby": true, "7": true, "a-": true, "2027-06-01": true, strings.Repeat("a", 63): true,
+		"": false, "-a": false, "Derby": false, "a_b": false, "a.b": false, "é": false, "a/b": false, "a\x00": false, "a b": false,
+		"search": false, "search2": true, strings.Repeat("a", 64): false,
+	} {
+		if got := validID(id); got != want {
+			t.Errorf("%q may be one: %v", id, got)
+		}
 	}
 }
 

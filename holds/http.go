@@ -94,9 +94,6 @@ func (a *API) take(c echo.Context) error {
 			return err
 		}
 	}
-	if key == "" {
-		key = rand.Text()
-	}
 	var body takeBody
 	if err := web.Bind(c, &body); err != nil {
 		return err
@@ -247,8 +244,11 @@ func answer(c echo.Context, status int, sale *seatmap.Sale, g granted) error {
 
 // token names the basket of a request. Only who has the key of this server can
 // make the same one for the same three; lengths keep one field from running
-// into the next.
+// into the next. Without a key nobody can: the request cannot be repeated.
 func (a *API) token(user, event, key string) string {
+	if key == "" {
+		return rand.Text()
+	}
 	mac := a.macs.Get().(hash.Hash)
 	defer a.macs.Put(mac)
 	mac.Reset()
@@ -312,13 +312,15 @@ func named(sale *seatmap.Sale, seats []int) map[string]any {
 // problem is how each outcome is told. What is not in the table is ours to
 // explain, and becomes a 500.
 func problem(sale *seatmap.Sale, err error) error {
+	if taken, ok := errors.AsType[*TakenError](err); ok { // nearly every one, in a rush
+		return seatsTaken(named(sale, taken.Seats))
+	}
 	var (
-		taken *TakenError
-		lost  *seatmap.LostError
-		area  *AreaFullError
-		few   *seatmap.TooFewError
-		pace  *PaceError
-		said  *web.Problem
+		lost *seatmap.LostError
+		area *AreaFullError
+		few  *seatmap.TooFewError
+		pace *PaceError
+		said *web.Problem
 	)
 	switch {
 	case errors.As(err, &said):
@@ -330,8 +332,6 @@ func problem(sale *seatmap.Sale, err error) error {
 	case errors.Is(err, errContended):
 		return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", RetryAfter: time.Second, Extra: map[string]any{"seats": []string{}},
 			Detail: "others were faster each time; nothing was taken: send the same request again"}
-	case errors.As(err, &taken):
-		return seatsTaken(named(sale, taken.Seats))
 	case errors.As(err, &lost):
 		return conflict("seats_lost", "somebody else has these seats of the booking", named(sale, lost.Seats))
 	case errors.As(err, &area):

@@ -82,6 +82,9 @@ func accessLog(log *slog.Logger) echo.MiddlewareFunc {
 // it, or that is not UTF-8. What a path names, each call looks up in its own way.
 func queryIsText(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
+		if c.Request().URL.RawQuery == "" {
+			return next(c)
+		}
 		for name, values := range c.QueryParams() {
 			if text := name + strings.Join(values, ""); strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
 				return Bad("bad_request", "the query holds a zero byte or is not UTF-8")
@@ -98,8 +101,8 @@ func quiet(route string) bool {
 
 // common says that an answer is one of thousands a second.
 func common(err error) bool {
-	var p *Problem
-	return errors.As(err, &p) && p.Common
+	p, ok := errors.AsType[*Problem](err)
+	return ok && p.Common
 }
 
 // secrets are query parameters that let their bearer in; a browser cannot send
@@ -199,20 +202,19 @@ var bodyLimit = middleware.BodyLimit(strconv.Itoa(BodyLimit))
 // stream too.
 func limitBody(larger map[string]int64) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		limited := bodyLimit(next) // for each request: echo puts its chain together anew
 		return func(c echo.Context) error {
-			size, most := c.Request().ContentLength, int64(BodyLimit)
+			size, most, limited := c.Request().ContentLength, int64(BodyLimit), bodyLimit
 			if size != 0 {
 				// A writer that knows no deadlines is a test's: it needs none.
 				_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
 			}
 			if n, is := larger[c.Path()]; is && size != 0 {
-				most, limited = n, middleware.BodyLimit(strconv.FormatInt(n, 10))(next)
+				most, limited = n, middleware.BodyLimit(strconv.FormatInt(n, 10))
 			}
 			if 0 <= size && size <= most { // net/http gives no more than was announced
 				return next(c)
 			}
-			return limited(c)
+			return limited(next)(c)
 		}
 	}
 }

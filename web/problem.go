@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -43,10 +42,14 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 	b = appendText(b, p.Code)
 	b = append(b, `,"detail":`...)
 	b = appendText(b, p.Detail)
-	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
-		if slices.Contains(members, name) {
-			continue
+	names := make([]string, 0, 4) // more than nearly every problem has
+	for name := range p.Extra {
+		if !slices.Contains(members, name) {
+			names = append(names, name)
 		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		b = append(appendText(append(b, ','), name), ':')
 		var err error
 		if b, err = appendValue(b, p.Extra[name]); err != nil {
@@ -133,12 +136,10 @@ func (p *Problem) body() ([]byte, error) {
 func Status(err error) int { return asProblem(err).Status }
 
 func asProblem(err error) *Problem {
-	var p *Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*Problem](err); ok {
 		return p
 	}
-	var h *echo.HTTPError
-	if errors.As(err, &h) {
+	if h, ok := errors.AsType[*echo.HTTPError](err); ok {
 		return fromEcho(h)
 	}
 	return &Problem{Status: http.StatusInternalServerError, Code: "internal",

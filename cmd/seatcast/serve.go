@@ -54,7 +54,7 @@ func (serveCmd) Run(ctx context.Context, s *streams) error {
 	if names := unknownSettings(os.Environ()); len(names) > 0 {
 		log.WarnContext(ctx, "settings that mean nothing: see seatcast serve --help", "names", names)
 	}
-	cfg.collectMore()
+	cfg.collects()
 	return serve(ctx, cfg, log, seams{})
 }
 
