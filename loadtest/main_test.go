@@ -101,6 +101,14 @@ func TestFlagsOfARoomThatMakeNoSenseAreRefused(t *testing.T) {
 	}
 }
 
+// installed skips the test at a desk without the servers.
+func installed(t *testing.T, err error) {
+	t.Helper()
+	if err != nil && os.Getenv("CI") == "" && (strings.Contains(err.Error(), "not installed") || strings.Contains(err.Error(), "redis-tools")) {
+		t.Skip(err)
+	}
+}
+
 func TestARoomIsMeasuredAndNoPlaceIsLost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds and starts everything")
@@ -108,9 +116,7 @@ func TestARoomIsMeasuredAndNoPlaceIsLost(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "room.json")
 	var out strings.Builder
 	err := run(context.Background(), strings.Fields("room --fans 2000 --conns 50 --pairs 1 --idle 1s --json "+file), &out, io.Discard)
-	if err != nil && (strings.Contains(err.Error(), "not installed") || strings.Contains(err.Error(), "redis-tools")) {
-		t.Skip(err)
-	}
+	installed(t, err)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -147,9 +153,7 @@ func TestASaleWithFailingPaymentsAndAKilledNodeAddsUp(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "sale.json")
 	var out strings.Builder
 	err := run(context.Background(), strings.Fields("onsale --users 300 --fail 30% --at-once 100 --kill 5s --json "+file), &out, io.Discard)
-	if err != nil && strings.Contains(err.Error(), "not installed") {
-		t.Skip(err)
-	}
+	installed(t, err)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -185,9 +189,7 @@ func TestTheRealProgramIsMeasuredAndVerified(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "rows.json")
 	var out strings.Builder
 	err := run(context.Background(), strings.Fields("fanout --conns 50 --rate 8 --frames 6 --pairs 1 --against raw --json "+file), &out, io.Discard)
-	if err != nil && strings.Contains(err.Error(), "not installed") {
-		t.Skip(err)
-	}
+	installed(t, err)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -248,9 +250,7 @@ func TestEveryAttemptIsMeasuredBesideSeatcast(t *testing.T) {
 	var out strings.Builder
 	args := smallContention + "--strategy naive,postgres,redis,seatcast --json " + file + " --plot " + picture
 	err := run(context.Background(), strings.Fields(args), &out, io.Discard)
-	if err != nil && strings.Contains(err.Error(), "not installed") {
-		t.Skip(err)
-	}
+	installed(t, err)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, &out)
 	}
@@ -316,9 +316,7 @@ func TestInterruptingContentionLeavesNothing(t *testing.T) {
 	for end := time.Now().Add(3 * time.Minute); !slices.ContainsFunc(descendants(t), isFront); time.Sleep(10 * time.Millisecond) {
 		select {
 		case err := <-ended:
-			if err != nil && strings.Contains(err.Error(), "not installed") {
-				t.Skip(err)
-			}
+			installed(t, err)
 			t.Fatalf("it ended: %v", err)
 		default:
 		}
