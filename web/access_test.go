@@ -63,7 +63,7 @@ func mine(g *echo.Group) {
 
 // desk is what operators see of the event of fair.
 func desk(g *echo.Group) {
-	const frame = `{"state":"open","rate":600,"pace":300,"slowed":"holds","waiting":1200,"inside":80,"seatsLeft":2,"since":0,"serving":90}`
+	const frame = `{"at":1893456000000,"state":"open","rate":600,"pace":300,"slowed":"holds","waiting":1200,"inside":80,"seatsLeft":2,"since":0,"serving":90}`
 	for path, body := range map[string]string{
 		"/admin/jobs":             `{"jobs":[{"id":1,"kind":"refund"}]}`,
 		"/admin/events/e/figures": `{"seats":{"available":2,"held":1,"sold":3,"unavailable":1},"holdsKnown":false,"areas":[{"area":"pit","name":"Pit","capacity":50,"sold":7}],"tickets":10,"money":{"amount":50000,"currency":"EUR","decimals":2}}`,

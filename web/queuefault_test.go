@@ -111,7 +111,7 @@ func (l *line) open(t *testing.T) *browsertest.Page {
 		}, dated)
 	})
 	p := browsertest.Open(t, url+"/queue/e")
-	p.Until("the page is there", `document.getElementById('left').innerText.includes('120 seats left')`)
+	p.Until("the page is there", `document.getElementById('news').innerText !== ''`)
 	return p
 }
 
@@ -159,7 +159,7 @@ func TestInAnOutageAPageAsksNoMoreOftenThanItIsToldHoweverManyFramesCome(t *test
 	if spoken := browsertest.Eval[int](p, `return spoken;`); spoken > 0 {
 		t.Errorf("%d times the news were said though nothing had changed", spoken)
 	}
-	p.Until("what is wrong is said beside it", `document.getElementById('trouble').innerText.includes('very busy') && document.getElementById('news').innerText.startsWith('Stay here')`)
+	p.Until("what is wrong is said beside it", `document.getElementById('trouble').innerText.includes('very busy') && document.getElementById('news').innerText.startsWith('We tell you here')`)
 
 	var entered atomic.Int64
 	l.passes(func(c echo.Context) error {

@@ -204,6 +204,7 @@ func TestBeforeItsTimeALineSaysWhenItCanBeJoined(t *testing.T) {
 	p := &page{t, l.open(t)}
 	c := <-l.conns
 	p.news("You can join from Tue")
+	p.Until("nobody is said to wait before anybody can join", `document.getElementById('left').innerText === ''`)
 	p.Shot("queue-early", browsertest.Desk)
 	if hidden := browsertest.Eval[bool](p.Page, `return document.getElementById('join').hidden;`); !hidden {
 		t.Error("it can be joined")
@@ -270,7 +271,22 @@ func TestTheTitleAndTheNameAreTrueThoughTheEventIsToldLate(t *testing.T) {
 	p.title("90 before you")
 	l.tells(c, 2, "over", 10)
 	p.title("Nobody is let in any more")
+}
+
+func TestALineThatIsOverSaysWhyAndLeadsToOtherEvents(t *testing.T) {
+	l := newLine()
+	p, c := l.joinedBy(t)
+	if hidden := browsertest.Eval[bool](p.Page, `return document.getElementById('others').hidden`); !hidden {
+		t.Error("it leads away while there is something to wait for")
+	}
+	l.tells(c, 2, "over", 10)
+	p.news("Nobody is let in any more.") // by hand: there are seats
+	l.tells(c, 3, "over", 10, `"seatsLeft":120`, `"seatsLeft":0`)
+	p.news("All seats are taken. Nobody is let in any more.")
+	p.shows("others")
 	p.Shot("queue-over", browsertest.Desk)
+	click(p.Page, "others")
+	p.Until("all events are shown", `location.pathname === '/'`)
 }
 
 func TestTheFocusIsNeverLostWithWhatWasPressed(t *testing.T) {

@@ -64,7 +64,9 @@ body { margin: 0; min-height: 100dvh; display: grid; place-content: center; font
 main { max-width: 26rem; margin: 20px; padding: 28px 32px; border: 1px solid #8886; border-radius: 14px; }
 h1 { margin: 0; font-size: 1.3rem; }
 form { display: flex; gap: 10px; }
-button { flex: 1; padding: 11px 16px; font: inherit; font-weight: 600; }
+p:last-child { margin-bottom: 0; }
+button { flex: 1; padding: 11px 16px; font: inherit; font-weight: 600; color: inherit; background: none; border: 1px solid #8886; border-radius: 9px; cursor: pointer; }
+button[value="approve"] { color: #fff; background: #2540c4; border-color: #2540c4; }
 a { color: inherit; }
 `
 

@@ -189,6 +189,9 @@ func TestAShopperApprovesAtTheBankAndComesBackByWhicheverWay(t *testing.T) {
 	p.Reload()
 	p.stage("paying")
 	p.Until("the bank can still be gone to", approve)
+	if both := browsertest.Eval[bool](p.Page, `return document.querySelector('.panel .working') !== null`); both {
+		t.Error("it waits for the bank, which waits for the shopper")
+	}
 	p.Shot("paying", browsertest.Desk)
 	if m := h.truth(t.Context(), h.rdb); m.At(0) != seatmap.Held {
 		t.Errorf("meanwhile the seat is %v", m.At(0))

@@ -1,4 +1,4 @@
-import { Api, problem, newKey } from './api.js';
+import { Api, problem, Problem, newKey } from './api.js';
 import { Clock } from './clock.js';
 import { h, $, tell } from './dom.js';
 import { Finder } from './finder.js';
@@ -28,6 +28,8 @@ class Card {
   #figures = h("div", { class: "figures" });
   #asOf = h("p", { class: "soft as-of" });
   #room = h("div", { class: "room" });
+  #unseen = h("p", { class: "trouble", role: "status" });
+  // why the room is not as of now
   #controls = h("div", { class: "actions" });
   #answer = h("p", { class: "answer", role: "status" });
   #timer = 0;
@@ -54,6 +56,7 @@ class Card {
         this.#figures,
         h("div", { class: "actions" }, h("button", { "data-do": "refresh", onclick: () => this.#read() }, t.console.refresh), h("a", { href: `/events/${encodeURIComponent(id)}` }, t.console.page), this.#asOf),
         this.#room,
+        this.#unseen,
         this.#controls,
         this.#answer
       )
@@ -80,6 +83,7 @@ class Card {
         queue ? api.call("GET", `/v1/admin/rooms/${id}`) : null
       ]);
       if (turn !== this.#turn) return;
+      if (this.#answer.classList.contains("bad")) this.#answers("");
       this.#show(figures);
       this.#asOf.textContent = t.console.asOf(hour(new Date(clock.now()).toISOString(), zone));
       if (room) this.#line(room);
@@ -90,14 +94,17 @@ class Card {
   }
   #failed(p) {
     if (refused(p)) return;
-    this.#answer.classList.add("bad");
-    this.#answer.textContent = said(p);
+    this.#answers(said(p), true);
+  }
+  #answers(text, bad = false) {
+    this.#answer.classList.toggle("bad", bad);
+    this.#answer.textContent = text;
   }
   #show({ seats, holdsKnown, areas, tickets, money: taken }) {
     const { available, held, sold, unavailable } = seats;
     const all = available + held + sold + unavailable;
     const figure = (name, value, kind = "") => h("div", { class: `figure ${kind}` }, h("dt", {}, name), h("dd", {}, value));
-    const bar = h("div", { class: "bar", "aria-hidden": "true" }, ...["sold", "held", "available", "unavailable"].map((kind) => {
+    const bar = h("div", { class: "bar", "aria-hidden": "true" }, ...["sold", "held", "available", "unavailable"].filter((kind) => seats[kind] > 0).map((kind) => {
       const part = h("span", { class: kind });
       part.style.flexGrow = String(seats[kind]);
       return part;
@@ -113,7 +120,7 @@ class Card {
           figure(t.console.free, number(available), "available"),
           figure(t.console.closed, number(unavailable), "unavailable")
         ] : [],
-        ...areas.map((a) => figure(a.name, t.console.of(a.sold, a.capacity))),
+        ...areas.map((a) => figure(a.name, t.console.soldOf(a.sold, a.capacity))),
         figure(t.console.tickets, number(tickets)),
         figure(t.console.money, money(taken.amount, taken))
       ),
@@ -126,21 +133,36 @@ class Card {
     const turn = this.#turn;
     const follow = async () => {
       if (!document.hidden) {
-        const now = await api.get(`/v1/queue/${this.#event.id}`, true).catch(() => null);
+        const now = await api.get(`/v1/queue/${this.#event.id}`, true).catch(problem);
         if (turn !== this.#turn) return;
-        if (now) this.#tell(now, room);
-        if (now && now.state !== room.state) this.#buttons(Object.assign(room, { state: now.state }));
+        if (now instanceof Problem) this.#doubt(said(now));
+        else {
+          this.#tell(now, room);
+          if (now.state !== room.state) this.#buttons(Object.assign(room, { state: now.state }));
+        }
       }
       if (this.element.open && this.element.isConnected) this.#timer = setTimeout(follow, POLL);
     };
     if (room.frame) this.#tell(room.frame, room);
     this.#timer = setTimeout(follow, POLL);
   }
+  #doubt(why) {
+    if (this.#unseen.textContent !== why) this.#unseen.textContent = why;
+  }
   #tell(line, room) {
+    this.#doubt("");
     const pair = (name, value) => h("div", { class: "figure" }, h("dt", {}, name), h("dd", {}, value));
     const why = line.slowed && (t.console.slowed[line.slowed] ?? line.slowed);
     this.#room.replaceChildren(
-      h("h2", {}, t.console.room, " ", h("span", { class: `badge ${line.state}`, "data-room": line.state }, t.console.rooms[line.state])),
+      h(
+        "h2",
+        {},
+        t.console.room,
+        " ",
+        h("span", { class: `badge ${line.state}`, "data-room": line.state }, t.console.rooms[line.state]),
+        " ",
+        h("small", {}, t.live.asOf(hour(new Date(line.at).toISOString(), this.#event.zone)))
+      ),
       h(
         "dl",
         {},
@@ -173,14 +195,15 @@ class Card {
   }
   /** do carries out a call, and shows what was answered. */
   async #do(method, path, body) {
-    this.#answer.classList.remove("bad");
-    this.#answer.textContent = t.console.sending;
+    this.#answers(t.console.sending);
     try {
       const room = await api.call(method, path, { key: newKey(), ...body && { body } });
-      this.#answer.textContent = t.console.done(t.console.rooms[room.state], room.rate);
+      if (!this.element.isConnected) return;
+      this.#answers(t.console.done(t.console.rooms[room.state], room.rate));
       await this.#read();
     } catch (err) {
-      this.#failed(problem(err));
+      const p = problem(err);
+      if (this.element.isConnected) this.#failed(p);
     }
   }
 }

@@ -18,7 +18,7 @@ const de = {
     broken: "Diese Seite konnte nicht geladen werden",
     dismiss: "Schließen",
     notes: "Mitteilungen",
-    yourTime: (time) => `bei Ihnen ${time}`
+    yourTime: (time) => `bei Ihnen ${time}`
   },
   signIn: {
     title: "Anmelden",
@@ -59,12 +59,15 @@ const de = {
       released: "Zurückgegeben",
       expired: "Zeit abgelaufen"
     },
-    left: "bleiben zum Bezahlen. Danach sind diese Plätze wieder frei.",
+    left: "Zeit zum Bezahlen",
+    leftThen: "Danach sind diese Plätze wieder frei.",
     pay: (total) => `${total} bezahlen`,
     look: "Zur Zahlung",
-    paying: "bis die Zahlung abgeschlossen sein muss. Wir warten auf Ihre Bank.",
+    paying: "Wir warten auf Ihre Bank.",
+    payingLeft: "Zeit für die Zahlung",
     paid: (total) => `${total} bezahlt.`,
     back: (sum) => `${sum} erstattet.`,
+    order: "Bestellung",
     places: (n, area) => `${number(n)} × ${area}`,
     over: { released: "Sie haben diese Plätze zurückgegeben. Ihnen wurde nichts berechnet.", expired: "Diese Plätze wurden nicht rechtzeitig bezahlt. Ihnen wurde nichts berechnet." }
   },
@@ -90,6 +93,7 @@ const de = {
     tickets: "Karten",
     money: "Eingenommen, mit allen Gebühren",
     of: (n, all) => `${number(n)} von ${number(all)}`,
+    soldOf: (n, all) => `${number(n)} von ${number(all)} verkauft`,
     holdsUnknown: "Was reserviert ist, weiß gerade niemand: Es zählt als frei.",
     room: "Warteraum",
     rooms: { draw: "Auslosung", closed: "Geschlossen", open: "Offen", paused: "Angehalten", over: "Vorbei" },
@@ -273,6 +277,8 @@ const de = {
     pay: (amount) => `${amount} bezahlen`,
     paying: "Wird bezahlt…",
     approve: "Zahlung freigeben",
+    toApprove: "Ihre Plätze bleiben Ihre, solange die Uhr läuft; Sie können diese Seite verlassen und wiederkommen.",
+    toApproveUnheld: "Sollte jemand anders schneller sein, wird Ihnen nichts berechnet; Sie können diese Seite verlassen und wiederkommen.",
     bank: "Wir warten auf Ihre Bank. Ihre Plätze bleiben Ihre, bis sie antwortet; Sie können diese Seite offen lassen oder später wiederkommen.",
     bankUnheld: "Wir warten auf Ihre Bank. Sollte jemand anders schneller gewesen sein, wird Ihnen nichts berechnet; Sie können diese Seite offen lassen oder später wiederkommen.",
     refunded: "Erstattet",
@@ -367,7 +373,7 @@ const de = {
     sound: "Einen Ton spielen, wenn ich an der Reihe bin",
     kept: "Sie können diese Seite schließen und wiederkommen: Ihr Platz bleibt in diesem Browser erhalten.",
     where: (venue, time) => `${venue}, ${time}`,
-    ahead: (n) => n === 1 ? "ist vor Ihnen" : "sind vor Ihnen",
+    ahead: "Vor Ihnen",
     enter: "Plätze wählen",
     toEvent: "Zur Veranstaltung",
     left: (seatsLeft, waiting) => `Noch ${count(seatsLeft, seats)}, ${count(waiting, { one: "wartet", other: "warten" })}`,
@@ -400,7 +406,8 @@ const de = {
     open: "Die Schlange ist offen.",
     drawn: "Die Verlosung ist vorbei: Wir sehen nach, wo Sie stehen.",
     turnSignIn: "Sie sind an der Reihe. Melden Sie sich an, um eingelassen zu werden.",
-    stay: "Bleiben Sie hier: Wir sagen Ihnen, wenn Sie an der Reihe sind.",
+    soldOut: "Alle Plätze sind vergeben.",
+    stay: "Hier sagen wir Ihnen, wenn Sie an der Reihe sind.",
     placeKept: "Ihr Platz bleibt erhalten.",
     trouble: {
       offline: "Wir erreichen die Kasse nicht. Prüfen Sie Ihre Verbindung.",

@@ -21,7 +21,7 @@ const en = {
     broken: "This page could not be loaded",
     dismiss: "Dismiss",
     notes: "Messages",
-    yourTime: (time) => `${time} your time`
+    yourTime: (time) => `${time} your time`
   },
   signIn: {
     title: "Sign in",
@@ -62,12 +62,15 @@ const en = {
       released: "Given back",
       expired: "Time ran out"
     },
-    left: "left to pay. Then these seats are free again.",
+    left: "Left to pay",
+    leftThen: "Then these seats are free again.",
     pay: (total) => `Pay ${total}`,
     look: "To the payment",
-    paying: "until the payment has to be through. We are waiting for your bank.",
+    paying: "We are waiting for your bank.",
+    payingLeft: "Left for the payment",
     paid: (total) => `${total} paid.`,
     back: (sum) => `${sum} given back.`,
+    order: "Order",
     places: (n, area) => `${number(n)} × ${area}`,
     over: { released: "You gave these seats back. You have not been charged.", expired: "These seats were not paid in time. You have not been charged." }
   },
@@ -93,6 +96,7 @@ const en = {
     tickets: "Tickets",
     money: "Taken, with all fees",
     of: (n, all) => `${number(n)} of ${number(all)}`,
+    soldOf: (n, all) => `${number(n)} of ${number(all)} sold`,
     holdsUnknown: "What is on hold nobody knows right now: it counts as free.",
     room: "Waiting room",
     rooms: { draw: "Draw", closed: "Closed", open: "Open", paused: "Paused", over: "Over" },
@@ -278,6 +282,8 @@ const en = {
     pay: (amount) => `Pay ${amount}`,
     paying: "Paying…",
     approve: "Approve the payment",
+    toApprove: "Your seats stay yours while the clock runs; you may leave this page and come back to it.",
+    toApproveUnheld: "Should somebody else be first, you are not charged; you may leave this page and come back to it.",
     bank: "We are waiting for your bank. Your seats stay yours while it answers; you may leave this page open or come back to it.",
     bankUnheld: "We are waiting for your bank. Should somebody else have been first, you are not charged; you may leave this page open or come back to it.",
     refunded: "Refunded",
@@ -372,8 +378,7 @@ const en = {
     sound: "Make a sound when it is my turn",
     kept: "You can close this page and come back: your place is kept in this browser.",
     where: (venue, time) => `${venue}, ${time}`,
-    ahead: (n) => n === 1 ? "is before you" : "are before you",
-    // the number stands before it
+    ahead: "Before you",
     enter: "Choose your seats",
     toEvent: "To the event",
     left: (seatsLeft, waiting) => `${count(seatsLeft, seats)} left, ${number(waiting)} waiting`,
@@ -406,7 +411,8 @@ const en = {
     open: "The line is open.",
     drawn: "The draw is held: we look up your place.",
     turnSignIn: "It is your turn. Sign in to be let in.",
-    stay: "Stay here: we tell you when it is your turn.",
+    soldOut: "All seats are taken.",
+    stay: "We tell you here when it is your turn.",
     placeKept: "Your place is kept.",
     trouble: {
       offline: "We cannot reach the box office. Check your connection.",

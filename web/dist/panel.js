@@ -5,7 +5,7 @@ import { Means } from './pay.js';
 import { remarks } from './list.js';
 import { qr } from './qr.js';
 import { Stepper } from './stepper.js';
-import { money, ticketWords } from './words.js';
+import { money, there, ticketWords } from './words.js';
 
 const WARN = [120, 60, 30];
 class Panel {
@@ -323,17 +323,18 @@ class Panel {
   }
   #paying(chart) {
     const { action, stepping, unheld, elsewhere } = this.#cart;
+    const ours = action && !stepping;
     return [
       h("div", { class: "hold" }, head(t.panel.paying), h("span", { class: "clock", role: "timer" }, "")),
       this.#total(),
       this.#lines(chart),
       ...this.#fees(),
       this.#pay,
-      ...action && !stepping ? [
+      ...ours ? [
         h("p", { class: "hint" }, t.event.asked),
         h("div", { class: "actions" }, h("button", { "data-key": "approve", class: "primary", onclick: () => this.#step(true) }, t.panel.approve))
       ] : [],
-      h("p", { class: "soft working" }, elsewhere ? t.panel.bankElsewhere : unheld ? t.panel.bankUnheld : t.panel.bank),
+      ours ? h("p", { class: "soft" }, unheld ? t.panel.toApproveUnheld : t.panel.toApprove) : h("p", { class: "soft working" }, elsewhere ? t.panel.bankElsewhere : unheld ? t.panel.bankUnheld : t.panel.bank),
       h("div", { class: "actions" }, this.#action(t.panel.cancelPayment, "cancel", () => this.#cart.giveBack(), "plain"))
     ];
   }
@@ -362,7 +363,7 @@ class Panel {
     const ticket = (one) => h(
       "article",
       { class: `ticket ${one.status}` },
-      h("div", {}, h("strong", { dir: "auto" }, this.#event.name), h("small", { dir: "auto" }, this.#event.venue)),
+      h("div", {}, h("strong", { dir: "auto" }, this.#event.name), h("small", { dir: "auto" }, `${this.#event.venue} · ${there(this.#event.startsAt, this.#event.zone)}`)),
       one.area ? h("dl", {}, ...pair(t.ticket.area, this.#event.areas.find((a) => a.area === one.area)?.name ?? one.area)) : h("dl", {}, ...pair(t.ticket.section, one.section), ...pair(t.ticket.row, one.row), ...pair(t.ticket.seat, one.label)),
       one.qr ? this.#code(one.qr) : null,
       h("footer", {}, h("code", {}, one.id), h("span", { class: "state" }, ticketWords(one.status)))

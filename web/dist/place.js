@@ -24,11 +24,12 @@ function view(frame, mine, { now, zone, name, stranger }) {
     place,
     wait: moves ? minutes(place.ahead, frame.eta) : "",
     slowed: moves ? slower(frame.slowed) : "",
-    left: open ? t.queue.left(frame.seatsLeft, frame.waiting) : "",
+    left: open && !early ? t.queue.left(frame.seatsLeft, frame.waiting) : "",
     join: open && mine.is === "out" && !early,
     signIn: open && stranger && mine.is !== "out" && mine.is !== "inside",
     waits: open && waits(mine),
-    enter: mine.is === "inside" ? t.queue.enter : frame.state === "none" ? t.queue.toEvent : ""
+    enter: mine.is === "inside" ? t.queue.enter : frame.state === "none" ? t.queue.toEvent : "",
+    over: frame.state === "over" && mine.is !== "inside"
   };
 }
 function headline(frame, mine, turn) {
@@ -42,7 +43,7 @@ function news(frame, mine, { now, zone, stranger, early }) {
   const tell = (time) => when(time, zone);
   if (mine.is === "inside") return t.queue.until(hour(mine.until, zone));
   if (frame.state === "none") return sentence({ code: "no_queue" });
-  if (frame.state === "over") return sentence({ code: "queue_over" });
+  if (frame.state === "over") return [frame.seatsLeft === 0 && t.queue.soldOut, sentence({ code: "queue_over" })].filter(Boolean).join(" ");
   if (mine.is === "back") return stranger ? t.queue.signInToSee : t.queue.looking;
   if (early) return [t.queue.joinFrom(tell(frame.joinsAt)), frame.draw && t.queue.joinDraw].filter(Boolean).join(" ");
   const out = mine.is === "out";

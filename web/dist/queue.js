@@ -318,6 +318,7 @@ function show(v) {
     $("left-out").hidden = !mine.leftOut;
     $("join").hidden = !v.join;
     $("sign-in").hidden = !v.signIn;
+    $("others").hidden = !v.over;
     $("code-field").hidden = !v.join || !asks && !code.hasAttribute("aria-invalid");
     for (const id of ["leave", "sound-label", "kept"]) $(id).hidden = !v.waits;
   });
@@ -333,7 +334,6 @@ function show(v) {
 }
 function place({ ahead, from }, { wait, slowed }) {
   tell("ahead", number(ahead));
-  tell("ahead-text", t.queue.ahead(ahead));
   $("progress").value = 100 * (1 - Math.min(1, ahead / from));
   tell("wait", wait);
   tell("slowed", slowed);

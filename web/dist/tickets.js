@@ -5,7 +5,7 @@ import { t } from './lang.js';
 import { translate } from './page.js';
 import { qr } from './qr.js';
 import { Session } from './session.js';
-import { sentence, when, money, ticketWords } from './words.js';
+import { sentence, when, money, there, ticketWords } from './words.js';
 
 const KEPT = "seatcast.booking.";
 const GRACE = 2e3;
@@ -140,7 +140,8 @@ function open(order, event) {
   );
   return [
     lines(order, event),
-    h("p", { class: "due" }, h("strong", { class: "clock", role: "timer" }, ""), h("span", { class: "soft" }, state === "paying" ? t.tickets.paying : holds === false ? t.event.unheld : t.tickets.left)),
+    h("p", { class: "due" }, h("span", {}, state === "paying" ? t.tickets.payingLeft : t.tickets.left), " ", h("strong", { class: "clock", role: "timer" }, "")),
+    h("p", { class: "soft" }, state === "paying" ? t.tickets.paying : holds === false ? t.event.unheld : t.tickets.leftThen),
     h("div", { class: "actions" }, link)
   ];
 }
@@ -150,7 +151,8 @@ function closed(order, event) {
     const back = tickets.filter((one) => one.status === "refunded").reduce((sum, one) => sum + one.allIn, 0);
     return [
       h("div", { class: "stubs" }, ...tickets.map((one) => stub(one, event))),
-      h("p", { class: "soft paid" }, t.tickets.paid(money(total.amount, event)), " ", back > 0 && `${t.tickets.back(money(back, event))} `, h("code", {}, order.bookingId))
+      h("p", { class: "soft paid" }, t.tickets.paid(money(total.amount, event)), back > 0 && ` ${t.tickets.back(money(back, event))}`),
+      h("p", { class: "soft paid" }, t.tickets.order, " ", h("code", {}, order.bookingId))
     ];
   }
   const why = reason === "event_cancelled" ? sentence({ code: reason }) : state === "lost" ? sentence({ code: "seats_lost", reason }) : t.tickets.over[state === "released" ? "released" : "expired"];
@@ -174,7 +176,7 @@ function stub(one, event) {
       "div",
       { class: "about" },
       h("strong", { class: "what", dir: "auto" }, event.name),
-      h("span", { class: "when", dir: "auto" }, `${event.venue} · ${when(event.startsAt, event.zone)}`),
+      h("span", { class: "when", dir: "auto" }, `${event.venue} · ${there(event.startsAt, event.zone)}`),
       one.area ? h("dl", {}, ...pair(t.ticket.area, areaOf(event, one.area))) : h("dl", {}, ...pair(t.ticket.section, one.section), ...pair(t.ticket.row, one.row), ...pair(t.ticket.seat, one.label)),
       h("footer", {}, h("span", { class: "state" }, ticketWords(one.status)), h("span", {}, money(one.allIn, event)), h("code", {}, one.id))
     )

@@ -17,16 +17,16 @@ function price(amount, { currency, decimals }) {
 }
 const HOUR = { hour: "numeric", minute: "2-digit" };
 const DAY = { weekday: "short", day: "numeric", month: "short" };
-const when = (time, zone) => moment(time, zone, { ...DAY, year: "numeric", ...HOUR });
+const WHEN = { ...DAY, year: "numeric", ...HOUR };
+const when = (time, zone) => moment(time, zone, WHEN);
 const hour = (time, zone) => moment(time, zone, HOUR);
+const there = (time, zone) => `${written(time, WHEN, zone)} (${zone})`;
 function moment(time, zone, as) {
-  const at = new Date(time);
-  const written = (how, timeZone) => new Intl.DateTimeFormat(inManner(), { ...how, timeZone }).format(at);
-  const there = `${written(as, zone)} (${zone})`;
-  const day = written(DAY) === written(DAY, zone);
-  if (day && written(HOUR) === written(HOUR, zone)) return there;
-  return `${there}, ${t.page.yourTime(written(day ? HOUR : { ...DAY, ...HOUR }))}`;
+  const day = written(time, DAY) === written(time, DAY, zone);
+  const same = day && written(time, HOUR) === written(time, HOUR, zone);
+  return `${written(time, as, zone)} (${same ? zone : `${zone}; ${t.page.yourTime(written(time, day ? HOUR : { ...DAY, ...HOUR }))}`})`;
 }
+const written = (time, how, timeZone) => new Intl.DateTimeFormat(inManner(), { ...how, timeZone }).format(new Date(time)).replace(/[ \u202f](?=[ap]m\b)/i, " ");
 function sameDay(a, b, zone) {
   const day = new Intl.DateTimeFormat(inManner(), { dateStyle: "short", timeZone: zone });
   return day.format(new Date(a)) === day.format(new Date(b));
@@ -41,4 +41,4 @@ function sentence({ code = "", detail, reason = "" }) {
   return code === "seats_lost" && own(t.losses, reason) || own(t.problems, code) || detail || t.problems.internal;
 }
 
-export { hour, money, price, remaining, sameDay, sentence, ticketWords, when };
+export { hour, money, price, remaining, sameDay, sentence, there, ticketWords, when };

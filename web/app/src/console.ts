@@ -37,6 +37,7 @@ class Card {
   #figures = h('div', { class: 'figures' });
   #asOf = h('p', { class: 'soft as-of' });
   #room = h('div', { class: 'room' });
+  #unseen = h('p', { class: 'trouble', role: 'status' }); // why the room is not as of now
   #controls = h('div', { class: 'actions' });
   #answer = h('p', { class: 'answer', role: 'status' });
   #timer = 0;
@@ -55,7 +56,7 @@ class Card {
         event.holds ? null : h('p', { class: 'trouble' }, t.console.noHolds),
         this.#figures,
         h('div', { class: 'actions' }, h('button', { 'data-do': 'refresh', onclick: () => this.#read() }, t.console.refresh), h('a', { href: `/events/${encodeURIComponent(id)}` }, t.console.page), this.#asOf),
-        this.#room, this.#controls, this.#answer));
+        this.#room, this.#unseen, this.#controls, this.#answer));
     this.element.addEventListener('toggle', () => (this.element.open ? this.#read() : this.stop()));
   }
 
@@ -81,6 +82,7 @@ class Card {
         queue ? api.call<wire.Room>('GET', `/v1/admin/rooms/${id}`) : null,
       ]);
       if (turn !== this.#turn) return;
+      if (this.#answer.classList.contains('bad')) this.#answers('');
       this.#show(figures);
       this.#asOf.textContent = t.console.asOf(hour(new Date(clock.now()).toISOString(), zone));
       if (room) this.#line(room);
@@ -92,15 +94,19 @@ class Card {
 
   #failed(p: Problem): void {
     if (refused(p)) return;
-    this.#answer.classList.add('bad');
-    this.#answer.textContent = said(p);
+    this.#answers(said(p), true);
+  }
+
+  #answers(text: string, bad = false): void {
+    this.#answer.classList.toggle('bad', bad);
+    this.#answer.textContent = text;
   }
 
   #show({ seats, holdsKnown, areas, tickets, money: taken }: wire.Figures): void {
     const { available, held, sold, unavailable } = seats;
     const all = available + held + sold + unavailable;
     const figure = (name: string, value: string, kind = '') => h('div', { class: `figure ${kind}` }, h('dt', {}, name), h('dd', {}, value));
-    const bar = h('div', { class: 'bar', 'aria-hidden': 'true' }, ...(['sold', 'held', 'available', 'unavailable'] as const).map((kind) => {
+    const bar = h('div', { class: 'bar', 'aria-hidden': 'true' }, ...(['sold', 'held', 'available', 'unavailable'] as const).filter((kind) => seats[kind] > 0).map((kind) => {
       const part = h('span', { class: kind });
       part.style.flexGrow = String(seats[kind]);
       return part;
@@ -110,7 +116,7 @@ class Card {
       h('dl', {},
         ...(all ? [figure(t.console.sold, number(sold), 'sold'), figure(t.console.held, holdsKnown ? number(held) : '?', 'held'),
           figure(t.console.free, number(available), 'available'), figure(t.console.closed, number(unavailable), 'unavailable')] : []),
-        ...areas.map((a) => figure(a.name, t.console.of(a.sold, a.capacity))),
+        ...areas.map((a) => figure(a.name, t.console.soldOf(a.sold, a.capacity))),
         figure(t.console.tickets, number(tickets)),
         figure(t.console.money, money(taken.amount, taken))),
       holdsKnown ? '' : h('p', { class: 'soft' }, t.console.holdsUnknown));
@@ -122,10 +128,13 @@ class Card {
     const turn = this.#turn;
     const follow = async (): Promise<void> => {
       if (!document.hidden) {
-        const now = await api.get<wire.Line>(`/v1/queue/${this.#event.id}`, true).catch(() => null);
+        const now = await api.get<wire.Line>(`/v1/queue/${this.#event.id}`, true).catch(problem);
         if (turn !== this.#turn) return;
-        if (now) this.#tell(now, room);
-        if (now && now.state !== room.state) this.#buttons(Object.assign(room, { state: now.state }));
+        if (now instanceof Problem) this.#doubt(said(now));
+        else {
+          this.#tell(now, room);
+          if (now.state !== room.state) this.#buttons(Object.assign(room, { state: now.state }));
+        }
       }
       if (this.element.open && this.element.isConnected) this.#timer = setTimeout(follow, POLL);
     };
@@ -133,11 +142,17 @@ class Card {
     this.#timer = setTimeout(follow, POLL);
   }
 
+  #doubt(why: string): void {
+    if (this.#unseen.textContent !== why) this.#unseen.textContent = why;
+  }
+
   #tell(line: wire.Line, room: wire.Room): void {
+    this.#doubt('');
     const pair = (name: string, value: string) => h('div', { class: 'figure' }, h('dt', {}, name), h('dd', {}, value));
     const why = line.slowed && ((t.console.slowed as Record<string, string>)[line.slowed] ?? line.slowed);
     this.#room.replaceChildren(
-      h('h2', {}, t.console.room, ' ', h('span', { class: `badge ${line.state}`, 'data-room': line.state }, t.console.rooms[line.state])),
+      h('h2', {}, t.console.room, ' ', h('span', { class: `badge ${line.state}`, 'data-room': line.state }, t.console.rooms[line.state]),
+        ' ', h('small', {}, t.live.asOf(hour(new Date(line.at).toISOString(), this.#event.zone)))),
       h('dl', {},
         pair(t.console.waiting, number(line.waiting)),
         pair(t.console.inside, t.console.of(line.inside, room.cap)),
@@ -167,14 +182,15 @@ class Card {
 
   /** do carries out a call, and shows what was answered. */
   async #do(method: string, path: string, body?: object): Promise<void> {
-    this.#answer.classList.remove('bad');
-    this.#answer.textContent = t.console.sending;
+    this.#answers(t.console.sending);
     try {
       const room = await api.call<wire.Room>(method, path, { key: newKey(), ...body && { body } });
-      this.#answer.textContent = t.console.done(t.console.rooms[room.state], room.rate);
+      if (!this.element.isConnected) return; // nobody is signed in any more, or looks for it
+      this.#answers(t.console.done(t.console.rooms[room.state], room.rate));
       await this.#read();
     } catch (err) {
-      this.#failed(problem(err));
+      const p = problem(err);
+      if (this.element.isConnected) this.#failed(p);
     }
   }
 }

@@ -14,7 +14,7 @@ import type { Speaker } from './say';
 import type { State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
-import { money, ticketWords } from './words';
+import { money, there, ticketWords } from './words';
 
 const WARN = [120, 60, 30] as const; // seconds before the end, when it is said: WCAG 2.2.1 wants twenty to act in
 
@@ -298,14 +298,17 @@ export class Panel {
 
   #paying(chart: Chart): HTMLElement[] {
     const { action, stepping, unheld, elsewhere } = this.#cart;
+    const ours = action && !stepping; // the next step: the bank waits for the shopper
     return [
       h('div', { class: 'hold' }, head(t.panel.paying), h('span', { class: 'clock', role: 'timer' }, '')),
       this.#total(), this.#lines(chart), ...this.#fees(), this.#pay,
-      ...(action && !stepping ? [
+      ...(ours ? [
         h('p', { class: 'hint' }, t.event.asked),
         h('div', { class: 'actions' }, h('button', { 'data-key': 'approve', class: 'primary', onclick: () => this.#step(true) }, t.panel.approve)),
       ] : []),
-      h('p', { class: 'soft working' }, elsewhere ? t.panel.bankElsewhere : unheld ? t.panel.bankUnheld : t.panel.bank),
+      ours
+        ? h('p', { class: 'soft' }, unheld ? t.panel.toApproveUnheld : t.panel.toApprove)
+        : h('p', { class: 'soft working' }, elsewhere ? t.panel.bankElsewhere : unheld ? t.panel.bankUnheld : t.panel.bank),
       h('div', { class: 'actions' }, this.#action(t.panel.cancelPayment, 'cancel', () => this.#cart.giveBack(), 'plain')),
     ];
   }
@@ -335,7 +338,7 @@ export class Panel {
   #sold(): HTMLElement[] {
     const { order: b } = this.#cart;
     const ticket = (one: wire.Ticket) => h('article', { class: `ticket ${one.status}` },
-      h('div', {}, h('strong', { dir: 'auto' }, this.#event.name), h('small', { dir: 'auto' }, this.#event.venue)),
+      h('div', {}, h('strong', { dir: 'auto' }, this.#event.name), h('small', { dir: 'auto' }, `${this.#event.venue} · ${there(this.#event.startsAt, this.#event.zone)}`)),
       one.area
         ? h('dl', {}, ...pair(t.ticket.area, this.#event.areas.find((a) => a.area === one.area)?.name ?? one.area))
         : h('dl', {}, ...pair(t.ticket.section, one.section), ...pair(t.ticket.row, one.row), ...pair(t.ticket.seat, one.label)),

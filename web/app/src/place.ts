@@ -85,11 +85,12 @@ export function view(frame: Room, mine: Mine, { now, zone, name, stranger }: Her
     place,
     wait: moves ? minutes(place.ahead, frame.eta) : '',
     slowed: moves ? slower(frame.slowed) : '',
-    left: open ? t.queue.left(frame.seatsLeft, frame.waiting) : '',
+    left: open && !early ? t.queue.left(frame.seatsLeft, frame.waiting) : '',
     join: open && mine.is === 'out' && !early,
     signIn: open && stranger && mine.is !== 'out' && mine.is !== 'inside',
     waits: open && waits(mine),
     enter: mine.is === 'inside' ? t.queue.enter : frame.state === 'none' ? t.queue.toEvent : '',
+    over: frame.state === 'over' && mine.is !== 'inside',
   };
 }
 
@@ -106,7 +107,7 @@ function news(frame: Room, mine: Mine, { now, zone, stranger, early }: Omit<Here
   const tell = (time: string) => when(time, zone);
   if (mine.is === 'inside') return t.queue.until(hour(mine.until, zone));
   if (frame.state === 'none') return sentence({ code: 'no_queue' });
-  if (frame.state === 'over') return sentence({ code: 'queue_over' });
+  if (frame.state === 'over') return [frame.seatsLeft === 0 && t.queue.soldOut, sentence({ code: 'queue_over' })].filter(Boolean).join(' ');
   if (mine.is === 'back') return stranger ? t.queue.signInToSee : t.queue.looking;
   if (early) return [t.queue.joinFrom(tell(frame.joinsAt)), frame.draw && t.queue.joinDraw].filter(Boolean).join(' ');
   const out = mine.is === 'out';

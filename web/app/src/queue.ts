@@ -381,6 +381,7 @@ function show(v: View | null): void {
     $('left-out').hidden = !mine.leftOut;
     $('join').hidden = !v.join;
     $('sign-in').hidden = !v.signIn;
+    $('others').hidden = !v.over;
     $('code-field').hidden = !v.join || !asks && !code.hasAttribute('aria-invalid');
     for (const id of ['leave', 'sound-label', 'kept']) $(id).hidden = !v.waits;
   });
@@ -397,7 +398,6 @@ function show(v: View | null): void {
 
 function place({ ahead, from }: Placed, { wait, slowed }: View): void {
   tell('ahead', number(ahead));
-  tell('ahead-text', t.queue.ahead(ahead));
   $<HTMLProgressElement>('progress').value = 100 * (1 - Math.min(1, ahead / from));
   tell('wait', wait);
   tell('slowed', slowed);

@@ -10,7 +10,7 @@ import { translate } from './page';
 import { qr } from './qr';
 import { Session } from './session';
 import type * as wire from './wire';
-import { money, sentence, ticketWords, when } from './words';
+import { money, sentence, there, ticketWords, when } from './words';
 
 const KEPT = 'seatcast.booking.'; // and the event: which order its page shows
 const GRACE = 2000; // ms after the end of a hold, or between questions of it
@@ -166,7 +166,8 @@ function open(order: wire.Order, event: wire.Event): HTMLElement[] {
     state === 'held' ? t.tickets.pay(money(total.amount, event)) : t.tickets.look);
   return [
     lines(order, event),
-    h('p', { class: 'due' }, h('strong', { class: 'clock', role: 'timer' }, ''), h('span', { class: 'soft' }, state === 'paying' ? t.tickets.paying : holds === false ? t.event.unheld : t.tickets.left)),
+    h('p', { class: 'due' }, h('span', {}, state === 'paying' ? t.tickets.payingLeft : t.tickets.left), ' ', h('strong', { class: 'clock', role: 'timer' }, '')),
+    h('p', { class: 'soft' }, state === 'paying' ? t.tickets.paying : holds === false ? t.event.unheld : t.tickets.leftThen),
     h('div', { class: 'actions' }, link),
   ];
 }
@@ -178,7 +179,8 @@ function closed(order: wire.Order, event: wire.Event): HTMLElement[] {
     const back = tickets.filter((one) => one.status === 'refunded').reduce((sum, one) => sum + one.allIn, 0);
     return [
       h('div', { class: 'stubs' }, ...tickets.map((one) => stub(one, event))),
-      h('p', { class: 'soft paid' }, t.tickets.paid(money(total.amount, event)), ' ', back > 0 && `${t.tickets.back(money(back, event))} `, h('code', {}, order.bookingId)),
+      h('p', { class: 'soft paid' }, t.tickets.paid(money(total.amount, event)), back > 0 && ` ${t.tickets.back(money(back, event))}`),
+      h('p', { class: 'soft paid' }, t.tickets.order, ' ', h('code', {}, order.bookingId)),
     ];
   }
   const why = reason === 'event_cancelled' ? sentence({ code: reason }) : state === 'lost' ? sentence({ code: 'seats_lost', reason }) : t.tickets.over[state === 'released' ? 'released' : 'expired'];
@@ -200,7 +202,7 @@ function stub(one: wire.Ticket, event: wire.Event): HTMLElement {
     one.qr ? qr(one.qr, t.ticket.code) : null,
     h('div', { class: 'about' },
       h('strong', { class: 'what', dir: 'auto' }, event.name),
-      h('span', { class: 'when', dir: 'auto' }, `${event.venue} · ${when(event.startsAt, event.zone)}`),
+      h('span', { class: 'when', dir: 'auto' }, `${event.venue} · ${there(event.startsAt, event.zone)}`),
       one.area
         ? h('dl', {}, ...pair(t.ticket.area, areaOf(event, one.area)))
         : h('dl', {}, ...pair(t.ticket.section, one.section), ...pair(t.ticket.row, one.row), ...pair(t.ticket.seat, one.label)),

@@ -29,21 +29,26 @@ export function price(amount: number, { currency, decimals }: Currency): string 
 
 const HOUR = { hour: 'numeric', minute: '2-digit' } as const;
 const DAY = { weekday: 'short', day: 'numeric', month: 'short' } as const;
+const WHEN = { ...DAY, year: 'numeric', ...HOUR } as const;
 
-/** when writes a moment in the venue's own time zone, which it names, and in the shopper's where clocks there say something else. */
-export const when = (time: string, zone: string): string => moment(time, zone, { ...DAY, year: 'numeric', ...HOUR });
+/** when writes a moment in the venue's own time zone, which it names, and in brackets in the shopper's where clocks there say something else. */
+export const when = (time: string, zone: string): string => moment(time, zone, WHEN);
 
 /** hour writes a moment of today in both. */
 export const hour = (time: string, zone: string): string => moment(time, zone, HOUR);
 
+/** there writes a moment in the venue's own time zone alone, for what others read too, such as a ticket. */
+export const there = (time: string, zone: string): string => `${written(time, WHEN, zone)} (${zone})`;
+
 function moment(time: string, zone: string, as: Intl.DateTimeFormatOptions): string {
-  const at = new Date(time);
-  const written = (how: Intl.DateTimeFormatOptions, timeZone?: string) => new Intl.DateTimeFormat(inManner(), { ...how, timeZone }).format(at);
-  const there = `${written(as, zone)} (${zone})`;
-  const day = written(DAY) === written(DAY, zone);
-  if (day && written(HOUR) === written(HOUR, zone)) return there;
-  return `${there}, ${t.page.yourTime(written(day ? HOUR : { ...DAY, ...HOUR }))}`;
+  const day = written(time, DAY) === written(time, DAY, zone);
+  const same = day && written(time, HOUR) === written(time, HOUR, zone);
+  return `${written(time, as, zone)} (${same ? zone : `${zone}; ${t.page.yourTime(written(time, day ? HOUR : { ...DAY, ...HOUR }))}`})`;
 }
+
+/** written is a moment in a time zone, else the shopper's. Its hour is not torn from its half of the day at the end of a line. */
+const written = (time: string, how: Intl.DateTimeFormatOptions, timeZone?: string): string =>
+  new Intl.DateTimeFormat(inManner(), { ...how, timeZone }).format(new Date(time)).replace(/[ \u202f](?=[ap]m\b)/i, '\u00a0');
 
 /** sameDay says whether two moments are of one day in the venue's own time zone. */
 export function sameDay(a: string, b: string, zone: string): boolean {
