@@ -48,7 +48,7 @@ func TestAnOrderWithoutAHoldSaysSoUntilItHasOne(t *testing.T) {
 	c.say(hello)
 	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{}}")
 	c.say("event: degraded\ndata: {\"reason\":\"no_holds\",\"poll\":\"/v1/events/e/seatmap\"}")
-	p.Until("the map says what it shows", `document.getElementById('live-text').innerText.includes('Only sold seats are shown')`)
+	p.Until("the map says what it shows", `document.getElementById('live-text').innerText.includes('Holds are not shown')`)
 	p.Until("what to book is not called a hold", `document.querySelector('[data-key=best]').innerText.startsWith('Book')`)
 	if says := browsertest.Eval[string](p, `return document.getElementById('panel').innerText`); strings.Contains(says, "once you hold them") {
 		t.Errorf("before booking it says %q", says)

@@ -118,10 +118,8 @@ func (e embedded) taps(id string) {
 	e.t.Helper()
 	at := browsertest.Eval[[]float64](e.Page, fmt.Sprintf(`
 		const canvas = map.shadowRoot.getElementById('map');
-		const begun = performance.now();
 		map.reveal(%q);
-		while (await new Promise(requestAnimationFrame) < begun + 400); // it glides for less
-		await new Promise(requestAnimationFrame);
+		while (canvas.hasAttribute('data-moving')) await new Promise(requestAnimationFrame);
 		const box = canvas.getBoundingClientRect();
 		return [box.left + box.width / 2, box.top + box.height / 2];`, id))
 	e.Click(at[0], at[1])
@@ -145,11 +143,13 @@ func TestAPageOfAnotherSiteShowsAMapAndHoldsSeats(t *testing.T) {
 	e.selected(seats[0])
 	e.taps(seats[1])
 	e.selected(seats[0], seats[1])
-	browsertest.Eval[int](e.Page, `
-		const begun = performance.now();
-		map.fit();
-		while (await new Promise(requestAnimationFrame) < begun + 900); // it glides, and words fade in, for less
-		return 0;`)
+	browsertest.Eval[int](e.Page, `map.fit(); return 0;`)
+	for how, look := range looks {
+		e.See(look)
+		e.apart("the element " + how)
+		e.clear("the element " + how)
+	}
+	e.See(browsertest.Desk)
 	e.Shot("embed", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 	if got := last[struct {
 		TicketIDs []string

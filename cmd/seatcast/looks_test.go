@@ -22,13 +22,16 @@ func (h *house) busy(n *node) {
 	}
 }
 
+// root is an expression for what the parts of a map are in.
+const root = `(document.querySelector('seat-map')?.shadowRoot ?? document)`
+
 // apart fails for what lies on something else, or out of the window.
 func (p page) apart(how string) {
 	p.t.Helper()
 	for _, fault := range browsertest.Eval[[]string](p.Page, `
 		const faults = [];
 		if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is ' + document.documentElement.scrollWidth + ' wide');
-		const seen = ['.top', '.tools', '.zoom', '.here', '.key', '.doubt p', '.side'].map((name) => [name, document.querySelector(name)?.getBoundingClientRect()]).filter(([, box]) => box?.width);
+		const seen = ['.top', '.tools', '.zoom', '.here', '.key', '.doubt p', '.side', '.foot'].map((name) => [name, `+root+`.querySelector(name)?.getBoundingClientRect()]).filter(([, box]) => box?.width);
 		for (const [n, [one, a]] of seen.entries()) {
 			if (a.left < -1 || a.right > innerWidth + 1) faults.push(one + ' is out of the window');
 			for (const [other, b] of seen.slice(n + 1)) {
@@ -40,26 +43,58 @@ func (p page) apart(how string) {
 	}
 }
 
+// clear fails for tools that lie on anything the map has drawn, which shows the whole house.
+func (p page) clear(how string) {
+	p.t.Helper()
+	p.Rests()
+	for _, fault := range browsertest.Eval[[]string](p.Page, `
+		const root = `+root+`;
+		const seats = root.querySelector('#map');
+		const at = seats.getBoundingClientRect();
+		const scale = seats.width / at.width;
+		const under = (canvas, box) => {
+			const [width, height] = [box.width, box.height].map((side) => Math.round(side * scale));
+			const copy = new OffscreenCanvas(width, height).getContext('2d', { willReadFrequently: true });
+			copy.drawImage(canvas, (at.left - box.left) * scale, (at.top - box.top) * scale);
+			return copy.getImageData(0, 0, width, height).data;
+		};
+		const ground = getComputedStyle(seats).backgroundColor.match(/\d+/g).map(Number);
+		const faults = [];
+		for (const name of ['.tools', '.zoom', '.here', '.key']) {
+			const box = root.querySelector(name).getBoundingClientRect();
+			if (!box.width) continue;
+			if (under(seats, box).some((value, n) => n % 4 < 3 && value !== ground[n % 4])) faults.push(name + ' lies on what is drawn');
+			if (under(root.querySelector('.above'), box).some((value, n) => n % 4 === 3 && value)) faults.push(name + ' lies on what is written');
+		}
+		return faults;`) {
+		p.t.Errorf("%s: %s", how, fault)
+	}
+}
+
+// looks are those that a map is looked at in.
+var looks = map[string]browsertest.Look{"at a desk": browsertest.Desk, "in the dark": browsertest.Dark, "on a phone": browsertest.Phone}
+
 func TestNothingOnAMapLiesOnSomethingElse(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{chart: seatmap.Theatre()})
 	n := h.fated("demo")
 	h.busy(n)
 	p := h.visit(t, n, "live")
-	looks := map[string]browsertest.Look{"at a desk": browsertest.Desk, "in the dark": browsertest.Dark, "on a phone": browsertest.Phone}
-	fits := func(what string) {
+	fits := func(what string, checks ...func(p page, how string)) {
 		t.Helper()
 		for how, look := range looks {
 			p.See(look)
-			p.apart(what + " " + how)
+			for _, check := range checks {
+				check(p, what+" "+how)
+			}
 		}
 		p.See(browsertest.Desk)
 	}
-	fits("all of it")
+	fits("all of it", page.apart, page.clear)
 	p.Shot("map", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 	browsertest.Eval[int](p.Page, `document.querySelector('#legend button[aria-pressed]').click(); return 0;`)
 	p.Until("one price is shown", `document.querySelector('#legend.filtered')`)
-	fits("one price")
+	fits("one price", page.apart, page.clear)
 	p.Shot("map-filtered", browsertest.Desk, browsertest.Phone)
 	browsertest.Eval[int](p.Page, `document.querySelector('#legend button[aria-pressed=true]').click(); return 0;`)
 	browsertest.Eval[int](p.Page, `
@@ -71,23 +106,20 @@ func TestNothingOnAMapLiesOnSomethingElse(t *testing.T) {
 	p.Until("the seats are listed", `document.querySelectorAll('.seats button').length > 40`)
 	browsertest.Eval[int](p.Page, `for (const b of [...document.querySelectorAll('.seats button[aria-label*=available]')].slice(40, 43)) b.click(); return 0;`)
 	p.chosen(3)
-	fits("the list")
+	fits("the list", page.apart)
 	p.Shot("list", browsertest.Desk, browsertest.Phone)
-	browsertest.Eval[int](p.Page, `
-		const begun = performance.now();
-		document.querySelector('.panel .lines .place').click();
-		while (await new Promise(requestAnimationFrame) < begun + 500); // it glides for less
-		return 0;`)
-	fits("near")
+	browsertest.Eval[int](p.Page, `document.querySelector('.panel .lines .place').click(); return 0;`)
+	p.Rests()
+	fits("near", page.apart)
 	p.Shot("map-near", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 
 	german := page{browsertest.Open(t, n.url+"/events/"+h.event+"?lang=de"), t, h}
 	german.Until("the map is live", `document.getElementById('live').dataset.mode === 'live' && document.querySelector('#legend small')?.innerText`)
 	p, german = german, p
-	fits("in German")
+	fits("in German", page.apart, page.clear)
 	p.Shot("german", browsertest.Desk, browsertest.Phone)
 	browsertest.Eval[int](p.Page, `document.documentElement.dir = 'rtl'; return 0;`)
-	fits("from right to left")
+	fits("from right to left", page.apart, page.clear)
 	p.Shot("right-to-left", browsertest.Desk, browsertest.Phone)
 	p, german = german, p
 	german.Close()
@@ -96,6 +128,6 @@ func TestNothingOnAMapLiesOnSomethingElse(t *testing.T) {
 	n.kill()
 	p.is("waiting")
 	p.Until("it says so over the map", `document.querySelector('.doubt p')`)
-	fits("without its server")
+	fits("without its server", page.apart)
 	p.Shot("degraded", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 }

@@ -44,10 +44,16 @@ func (p *Page) See(l Look) {
 	Eval[int](p, `await new Promise((f) => requestAnimationFrame(() => requestAnimationFrame(f))); return 0;`)
 }
 
+// Rests waits until no map of the page glides, or is yet to be drawn as it is now.
+func (p *Page) Rests() {
+	p.t.Helper()
+	p.Until("its maps rest", `![document, ...[...document.querySelectorAll('seat-map')].map((map) => map.shadowRoot)].some((root) => root.querySelector('[data-moving]'))`)
+}
+
 // Shot saves what the window shows as a picture of that name, once for each look,
 // below the folder that SEATCAST_SCREENSHOTS names. Without that it does nothing, so
 // that a test can picture the states it comes through. Call it in the test itself:
-// make screenshots looks there for which tests to run.
+// make screenshots looks there for which tests to run. A map is pictured when it rests.
 func (p *Page) Shot(name string, looks ...Look) {
 	p.t.Helper()
 	folder := os.Getenv("SEATCAST_SCREENSHOTS")
@@ -56,6 +62,7 @@ func (p *Page) Shot(name string, looks ...Look) {
 	}
 	for _, l := range looks {
 		p.See(l)
+		p.Rests()
 		p.save(p.Picture(), filepath.Join(folder, name+l.suffix+".png"))
 	}
 	p.See(Desk)

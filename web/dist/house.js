@@ -62,7 +62,10 @@ class House {
         seat: pick,
         area: (id) => watcher.area(id),
         hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === "number" ? describe(this.state, what, cart, event) : [what.name, `${money(cart.alones.get(what.category) ?? 0, event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`], px, py),
-        here: (section) => this.#here(section)
+        here: (section) => this.#here(section),
+        shapes: (told) => {
+          this.#parts.key.hidden = !told;
+        }
       },
       sells: {
         sells: (section) => this.#sells(section),
@@ -125,6 +128,7 @@ class House {
       button.setAttribute("aria-pressed", String(name === which));
     }
     list.hidden = which !== "list";
+    this.#parts.here.hidden = which !== "map" || !this.#parts.here.textContent;
     this.#list.update();
   }
   /** fit shows the whole map. */
@@ -255,8 +259,18 @@ function furnish({ stage, legend, live }, doubt, does) {
   const above = h("canvas", { class: "above", "aria-hidden": "true" });
   const here = h("p", { id: "here", class: "here", hidden: true });
   const tip = h("div", { id: "tip", class: "tip", hidden: true });
-  const key = (kind, text) => h("li", {}, h("i", { class: kind }), text);
-  const marks = [[ACCESSIBLE, key("wheelchair", t.map.wheelchair)], [COMPANION, key("companion", t.map.companion)], [RESTRICTED, key("restricted", t.map.restricted)]];
+  const shape = (kind, text) => h("li", {}, h("i", { class: kind }), text);
+  const marks = [[ACCESSIBLE, shape("wheelchair", t.map.wheelchair)], [COMPANION, shape("companion", t.map.companion)], [RESTRICTED, shape("restricted", t.map.restricted)]];
+  const key = h(
+    "ul",
+    { class: "key", "aria-label": t.map.shapes },
+    shape("free", t.map.free),
+    shape("held", t.map.held),
+    shape("sold", t.map.sold),
+    shape("mine", t.map.yours),
+    ...marks.map(([, el]) => el)
+  );
+  const kinds = h("ul", { class: "kinds", "aria-hidden": "true" }, shape("held", t.map.held), shape("sold", t.map.sold), shape("mine", t.map.yours));
   const list = h("div", { id: "list", class: "list", hidden: true });
   const views = {
     map: {
@@ -266,7 +280,6 @@ function furnish({ stage, legend, live }, doubt, does) {
         { id: "map-view", class: "view" },
         canvas,
         above,
-        here,
         tip,
         h(
           "div",
@@ -275,27 +288,20 @@ function furnish({ stage, legend, live }, doubt, does) {
           h("button", { id: "zoom-out", "aria-label": t.map.zoomOut, onclick: () => does.zoom(1 / 1.7) }, "−"),
           h("button", { id: "zoom-fit", "aria-label": t.map.fit, onclick: () => does.fit() }, "⤢")
         ),
-        h(
-          "ul",
-          { class: "key", "aria-label": t.map.shapes },
-          key("free", t.map.free),
-          key("held", t.map.held),
-          key("sold", t.map.sold),
-          key("mine", t.map.yours),
-          ...marks.map(([, el]) => el)
-        )
+        key
       )
     },
     list: {
       button: h("button", { id: "show-list", "aria-pressed": "false", onclick: () => does.view("list") }, t.map.list),
-      box: h("div", { id: "list-view", class: "view", hidden: true }, list)
+      box: h("div", { id: "list-view", class: "view", hidden: true }, list, kinds)
     }
   };
-  stage.append(h("div", { class: "tools", role: "group", "aria-label": t.map.how }, views.map.button, views.list.button), doubt, views.map.box, views.list.box);
+  const tools = h("div", { class: "tools", role: "group", "aria-label": t.map.how }, views.map.button, views.list.button);
+  stage.append(h("div", { class: "over" }, tools, here), doubt, views.map.box, views.list.box);
   const mode = h("span", { id: "live-text" }, t.live.connecting);
   const asOf = h("span", { id: "asof" });
   live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);
-  return { canvas, above, here, tip, marks, list, views, legend, live, mode, asOf };
+  return { canvas, above, here, tip, key, marks, list, views, legend, live, mode, asOf };
 }
 
 export { House, details };

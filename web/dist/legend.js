@@ -2,6 +2,10 @@ import { boxOf } from './chart.js';
 import { sheet } from './paint.js';
 
 const LEADING = 1.18;
+function letters(at, to, most, wide, lines = 1) {
+  const px = Math.round(Math.min(most, Math.max(10, at.width / to.dpr / wide), at.height / to.dpr / (lines * LEADING + 0.35)));
+  return px < (lines > 1 ? 11 : 9) ? 0 : px * to.dpr;
+}
 function outline(ctx, points, to) {
   ctx.beginPath();
   for (const p of points) ctx.lineTo((p.x - to.x0) * to.k, (p.y - to.y0) * to.k);
@@ -65,8 +69,8 @@ function paintShapes(ctx, { chart, painter }, to) {
   }
   for (const s of shapes) {
     const at = centre(s.points, to);
-    const px = Math.round(Math.min(16, Math.max(10, at.width / to.dpr / 9))) * to.dpr;
-    if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s.color === "transparent" ? c.paper : ground(s)), at);
+    const px = letters(at, to, 16, 9);
+    if (s.label && px && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.ink, s.color === "transparent" ? c.paper : ground(s)), at);
   }
 }
 function paintAreas(ctx, { chart, state, painter, holds }, to) {
@@ -89,8 +93,10 @@ function paintAreas(ctx, { chart, state, painter, holds }, to) {
     ctx.strokeStyle = offered ? color : c.line;
     ctx.lineWidth = 1.5 * to.dpr;
     ctx.stroke();
-    const px = Math.round(Math.min(18, Math.max(10, at.width / to.dpr / 10))) * to.dpr;
-    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left, from].filter((l) => l), px, wanted ? c.ink : c.soft, c.paper), at);
+    const lines = [a.name, left, from].filter((l) => l);
+    while (lines.length > 1 && !letters(at, to, 18, 10, lines.length)) lines.pop();
+    const px = letters(at, to, 18, 10, lines.length);
+    if (px && at.width > 60 * to.dpr) write(ctx, caption(painter, lines, px, wanted ? c.ink : c.soft, c.paper), at);
   }
 }
 function hatch(ctx, at, color, dpr, alpha) {
@@ -108,8 +114,7 @@ function hatch(ctx, at, color, dpr, alpha) {
 }
 function paintSectionLabels(ctx, { chart, painter, sells }, to) {
   const r = chart.radius * to.k / to.dpr;
-  const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
-  if (alpha === 0) return [];
+  if (r >= PICKABLE) return [];
   const c = painter.colors;
   const written = [];
   const usual = chart.sectionWidth * to.k / to.dpr;
@@ -123,10 +128,10 @@ function paintSectionLabels(ctx, { chart, painter, sells }, to) {
     const { wanted, left, from } = sells(s);
     for (const lines of usual < COUNTS ? [[name]] : [[name, left, from], [name, left], [name]]) {
       const picture = tag(lines.filter((l) => l), wanted);
-      const box = room(picture, at, written, s, to);
+      const box = room(picture, at, written, s, to, lines.length) ?? (lines.length === 1 ? beside(ctx, picture, at, written, s, chart, to) : null);
       if (!box) continue;
-      ctx.globalAlpha = wanted ? alpha : alpha * 0.6;
-      write(ctx, picture, at);
+      ctx.globalAlpha = wanted ? 1 : 0.6;
+      write(ctx, picture, { x: (box.x0 + box.x1) / 2, y: at.y });
       written.push({ ...box, section: s });
       break;
     }
@@ -135,7 +140,7 @@ function paintSectionLabels(ctx, { chart, painter, sells }, to) {
   return written;
 }
 const COUNTS = 50;
-const NEAR = 6;
+const PICKABLE = 5;
 const family = (section) => section.name.slice(0, section.name.lastIndexOf(" ") + 1);
 function shortened(chart, to, width) {
   const count = /* @__PURE__ */ new Map();
@@ -149,11 +154,27 @@ function shortened(chart, to, width) {
   return cramped;
 }
 const roomy = (section, to) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
-function room(picture, at, taken, section, to) {
+const overlap = (a, b) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0;
+const around = ({ width: w, height: h }, x, y) => ({ x0: x - w / 2, y0: y - h / 2, x1: x + w / 2, y1: y + h / 2 });
+function room(picture, at, taken, section, to, lines) {
   const { width: w, height: h } = picture;
-  if (w > roomy(section, to) || h > Math.max((section.box.y1 - section.box.y0) * to.k * 1.1, 22 * to.dpr)) return null;
-  const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
-  return taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0) ? null : box;
+  const high = (section.box.y1 - section.box.y0) * to.k;
+  if (w > roomy(section, to) || h > Math.max(high * (lines > 1 ? 0.7 : 1.1), 22 * to.dpr)) return null;
+  if (w * h > 0.75 * high * (section.box.x1 - section.box.x0) * to.k) return null;
+  const box = around(picture, at.x, at.y);
+  return taken.some((b) => overlap(b, box)) ? null : box;
+}
+function beside(ctx, picture, at, taken, section, chart, to) {
+  const [x0, x1] = [section.box.x0, section.box.x1].map((x) => (x - to.x0) * to.k);
+  const off = picture.width / 2 + chart.slabWidth / 2 * to.k + 2 * to.dpr;
+  const sides = section.label.x < (chart.box.x0 + chart.box.x1) / 2 ? [x0 - off, x1 + off] : [x1 + off, x0 - off];
+  for (const x of sides) {
+    const box = around(picture, x, at.y);
+    if (box.x0 < 0 || box.x1 > ctx.canvas.width || taken.some((b) => overlap(b, box))) continue;
+    const on = { x0: box.x0 / to.k + to.x0, y0: box.y0 / to.k + to.y0, x1: box.x1 / to.k + to.x0, y1: box.y1 / to.k + to.y0 };
+    if (!chart.sections.some((s) => s !== section && overlap(s.box, on))) return box;
+  }
+  return null;
 }
 function paintRowLabels(ctx, { chart, painter }, to) {
   const c = painter.colors;
@@ -180,4 +201,4 @@ function paintRowLabels(ctx, { chart, painter }, to) {
   }
 }
 
-export { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes };
+export { PICKABLE, paintAreas, paintRowLabels, paintSectionLabels, paintShapes };

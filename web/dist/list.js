@@ -98,14 +98,16 @@ class SeatList {
     if (!el.open || this.#open.has(s)) return;
     this.#open.add(s);
     const rows = s.rows.map((r) => ({ label: r.label, seats: r.seats.filter((i) => this.#filter.passes(state.chart, i)) }));
-    el.append(h("div", { class: "rows" }, ...rows.filter((r) => r.seats.length).map((r, n) => this.#row(state, s, r, n))));
+    const priced = new Set(rows.flatMap((r) => r.seats.map((i) => state.chart.category[i]))).size > 1;
+    el.append(h("div", { class: priced ? "rows priced" : "rows" }, ...rows.filter((r) => r.seats.length).map((r, n) => this.#row(state, s, r, n, priced))));
   }
-  #row(state, s, r, n) {
+  /** row is one of a section in which seats are at one price, or priced at several. */
+  #row(state, s, r, n, priced) {
     const key = `${s.index}/${n}`;
     const label = h("span", { class: "count" }, "");
     const counted = () => {
-      const free = r.seats.filter((i) => state.status[i] === AVAILABLE).length;
-      label.textContent = free ? t.left.free(free) : t.left.none;
+      const free = r.seats.filter((i) => state.status[i] === AVAILABLE);
+      label.textContent = !free.length ? t.left.none : priced ? `${t.left.free(free.length)} · ${this.#costs(free)}` : t.left.free(free.length);
     };
     counted();
     this.#updates.set(key, counted);
@@ -126,8 +128,15 @@ class SeatList {
     }, h("summary", {}, h("span", { class: "name" }, t.seat.row(r.label)), label));
     return el;
   }
+  /** costs is what each of these seats costs, or the least of them. */
+  #costs(seats) {
+    const prices = seats.map((i) => this.#cart.alone(i));
+    const least = price(Math.min(...prices), this.#event);
+    return prices.every((p) => p === prices[0]) ? least : t.map.from(least);
+  }
   #seats(state, s, r) {
     const buttons = new Map(r.seats.map((i) => [i, h("button", { onclick: () => this.#pick(i) }, state.chart.label[i])]));
+    for (const [i, button] of buttons) button.style.setProperty("--swatch", state.chart.categories[state.chart.category[i]].color);
     const update = () => {
       const mine = new Set(this.#cart.mine);
       for (const [i, button] of buttons) this.#seat(state, button, i, mine.has(i));

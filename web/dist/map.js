@@ -1,6 +1,6 @@
 import { inside } from './chart.js';
 import { listen } from './gestures.js';
-import { paintAreas, paintSectionLabels, paintShapes, NEAR, paintRowLabels } from './legend.js';
+import { paintAreas, paintSectionLabels, paintShapes, PICKABLE, paintRowLabels } from './legend.js';
 import { pen, Painter, theme, DIM, PICKED, MINE } from './paint.js';
 import { Rasters, paintSlabs } from './raster.js';
 import { View } from './view.js';
@@ -9,7 +9,6 @@ const DIRECT = 2600;
 const BUDGET = 7;
 const FLASH = 1100;
 const LEGIBLE = 7;
-const PICKABLE = 5;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 class SeatMap {
   #canvas;
@@ -128,7 +127,9 @@ class SeatMap {
     this.#redraw();
   }
   #redraw() {
-    if (!this.#wanted && this.#state) this.#wanted = requestAnimationFrame((now) => this.#frame(now));
+    if (this.#wanted || !this.#state) return;
+    this.#wanted = requestAnimationFrame((now) => this.#frame(now));
+    this.#canvas.toggleAttribute("data-moving", true);
   }
   #resize() {
     const { clientWidth: w, clientHeight: h } = this.#canvas;
@@ -149,6 +150,7 @@ class SeatMap {
     if (this.#glide && !this.#glide(now)) this.#glide = null;
     this.#paint(this.#state, performance.now() + BUDGET);
     if (this.#glide || this.#moved || this.#flashes.size) this.#redraw();
+    this.#canvas.toggleAttribute("data-moving", this.#wanted > 0);
   }
   #paint(state, deadline) {
     const v = this.#view;
@@ -164,7 +166,7 @@ class SeatMap {
     this.#paintLooks(above, to);
     this.#paintFlashes(above, to);
     this.#tags = paintSectionLabels(above, scene, to);
-    this.#tellHere();
+    this.#tell();
   }
   /** paintAll returns whether nothing is missing. */
   #paintAll(scene, to, deadline) {
@@ -186,10 +188,11 @@ class SeatMap {
     this.#painter.seats(this.#ctx, list, to, this.#look);
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(this.#ctx, list, to, this.#look);
   }
-  #tellHere() {
+  #tell() {
     const v = this.#view;
-    const i = this.#chart.sections.length < 2 || this.#chart.radius * v.k < NEAR ? -1 : this.#chart.nearest(v.x, v.y, v.width / v.k / 3);
+    const i = this.#chart.sections.length < 2 || this.#chart.radius * v.k < PICKABLE ? -1 : this.#chart.nearest(v.x, v.y, v.width / v.k / 3);
     this.#events.here(i < 0 ? null : this.#chart.sections[this.#chart.section[i]]);
+    this.#events.shapes(v.told(v.k));
   }
   #paintSeats(ctx, scene, to) {
     paintSlabs(ctx, scene, to);

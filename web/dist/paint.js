@@ -138,7 +138,7 @@ class Painter {
   }
   #draw(category, look, flags, dim) {
     const r = this.#size;
-    const side = Math.ceil(r * 2.5 + 4);
+    const side = Math.ceil(r * (look >= PICKED ? 3.6 : 2.5) + 4);
     const [canvas, ctx] = sheet(side, side);
     ctx.translate(side / 2, side / 2);
     const c = this.colors;
@@ -146,12 +146,11 @@ class Painter {
     ctx.lineWidth = Math.max(1, r * 0.18);
     if (dim) ctx.globalAlpha = FAINT;
     if (look === AVAILABLE || look >= PICKED) {
-      const by = look === AVAILABLE ? r : r + 1;
-      ctx.fillStyle = look === AVAILABLE ? this.chart.categories[category].color : c.accent;
-      outline(by);
-      if (flags & RESTRICTED) this.#pale(ctx, by);
-      ctx.fill();
       if (look >= PICKED) this.#edge(ctx, outline, r);
+      ctx.fillStyle = look === AVAILABLE ? this.chart.categories[category].color : c.accent;
+      outline(r);
+      if (flags & RESTRICTED) this.#pale(ctx, r);
+      ctx.fill();
     } else if (look === HELD) {
       outline(r - ctx.lineWidth / 2);
       ctx.strokeStyle = ctx.fillStyle = c.held;
@@ -185,12 +184,15 @@ class Painter {
     below.rect(-2 * by, -0.3 * by, 4 * by, 4 * by);
     ctx.clip(below);
   }
-  /** edge sets chosen seats off from the free ones by a second outline. */
+  /** edge sets chosen seats off from the free ones by a second outline, around a seat and its number. */
   #edge(ctx, outline, r) {
-    outline(r * 0.78);
-    ctx.lineWidth = Math.max(1, r * 0.12);
-    ctx.strokeStyle = this.colors.onAccent;
-    ctx.stroke();
+    const width = Math.max(1, r * 0.15);
+    outline(r + 2 * width);
+    ctx.fillStyle = this.colors.accent;
+    ctx.fill();
+    outline(r + width);
+    ctx.fillStyle = this.colors.slab;
+    ctx.fill();
   }
   #text(label, color) {
     return this.#inscribed(color + label, (ctx) => {

@@ -1,5 +1,8 @@
-const FOOT = { wide: 36, narrow: 66 };
 const NARROW = 560;
+const HEAD = { wide: 0, narrow: 46 };
+const FOOT = { wide: 36, narrow: 66 };
+const SHEET = { wide: 0, narrow: 12 };
+const TOLD = 2.5;
 class View {
   x = 0;
   // centre, in the chart's units
@@ -21,11 +24,20 @@ class View {
     this.least = this.whole().k * 0.9;
     this.most = Math.max(this.least * 4, 46 / chart.pitch);
   }
-  /** whole is the view that shows the whole chart, above the key to it. */
+  /** whole is the view that shows the whole chart, below the tools and above the key, if there is one at such a scale. */
   whole() {
-    const foot = this.width > NARROW ? FOOT.wide : FOOT.narrow;
-    const at = this.of(this.chart.box, 12, foot);
-    return { ...at, y: at.y + foot / 2 / at.k };
+    const at = this.#between(SHEET);
+    return this.told(at.k) ? this.#between(FOOT) : at;
+  }
+  #between(feet) {
+    const how = this.width > NARROW ? "wide" : "narrow";
+    const [head, foot] = [HEAD[how], feet[how]];
+    const at = this.of(this.chart.box, 12, head + foot);
+    return { ...at, y: at.y + (foot - head) / 2 / at.k };
+  }
+  /** told is whether shapes of seats can be told at a scale. */
+  told(k) {
+    return this.chart.radius * k >= TOLD;
   }
   /** of is the view that shows a box with a margin of so many CSS pixels, in so many of the height less. */
   of(box, margin, less = 0) {

@@ -208,7 +208,7 @@ export const de = {
     polling: 'Ab und zu aktualisiert',
     waiting: 'Wird neu verbunden…',
     late: 'Änderungen kommen vielleicht verspätet',
-    unheld: 'Nur verkaufte Plätze sind zu sehen',
+    unheld: 'Reservierungen sind nicht zu sehen',
     guarded: 'Melden Sie sich an, um zu sehen, welche Plätze frei sind',
     outside: 'Welche Plätze frei sind, sieht, wer eingelassen ist',
     asOf: (time: string) => `Stand ${time}`,

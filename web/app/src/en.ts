@@ -210,7 +210,7 @@ export const en = {
     polling: 'Updated now and then',
     waiting: 'Reconnecting…',
     late: 'Updates may be late',
-    unheld: 'Only sold seats are shown',
+    unheld: 'Holds are not shown',
     guarded: 'Sign in to see which seats are free',
     outside: 'Which seats are free is shown to who is let in',
     asOf: (time: string) => `as of ${time}`,

@@ -97,6 +97,7 @@ export class House {
         hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === 'number' ? describe(this.state, what, cart, event)
           : [what.name, `${money(cart.alones.get(what.category) ?? 0, event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`], px, py),
         here: (section) => this.#here(section),
+        shapes: (told) => { this.#parts.key.hidden = !told; },
       },
       sells: {
         sells: (section) => this.#sells(section),
@@ -159,6 +160,7 @@ export class House {
       button.setAttribute('aria-pressed', String(name === which));
     }
     list.hidden = which !== 'list';
+    this.#parts.here.hidden = which !== 'map' || !this.#parts.here.textContent;
     this.#list.update();
   }
 
@@ -307,28 +309,31 @@ function furnish({ stage, legend, live }: Roots, doubt: HTMLElement, does: { vie
   const above = h('canvas', { class: 'above', 'aria-hidden': 'true' });
   const here = h('p', { id: 'here', class: 'here', hidden: true });
   const tip = h('div', { id: 'tip', class: 'tip', hidden: true });
-  const key = (kind: string, text: string) => h('li', {}, h('i', { class: kind }), text);
-  const marks: [flag: number, el: HTMLElement][] = [[ACCESSIBLE, key('wheelchair', t.map.wheelchair)], [COMPANION, key('companion', t.map.companion)], [RESTRICTED, key('restricted', t.map.restricted)]];
+  const shape = (kind: string, text: string) => h('li', {}, h('i', { class: kind }), text);
+  const marks: [flag: number, el: HTMLElement][] = [[ACCESSIBLE, shape('wheelchair', t.map.wheelchair)], [COMPANION, shape('companion', t.map.companion)], [RESTRICTED, shape('restricted', t.map.restricted)]];
+  const key = h('ul', { class: 'key', 'aria-label': t.map.shapes },
+    shape('free', t.map.free), shape('held', t.map.held), shape('sold', t.map.sold), shape('mine', t.map.yours), ...marks.map(([, el]) => el));
+  const kinds = h('ul', { class: 'kinds', 'aria-hidden': 'true' }, shape('held', t.map.held), shape('sold', t.map.sold), shape('mine', t.map.yours)); // buttons say it themselves
   const list = h('div', { id: 'list', class: 'list', hidden: true });
   const views = {
     map: {
       button: h('button', { id: 'show-map', 'aria-pressed': 'true', onclick: () => does.view('map') }, t.map.map),
-      box: h('div', { id: 'map-view', class: 'view' }, canvas, above, here, tip,
+      box: h('div', { id: 'map-view', class: 'view' }, canvas, above, tip,
         h('div', { class: 'zoom', role: 'group', 'aria-label': t.map.zoom },
           h('button', { id: 'zoom-in', 'aria-label': t.map.zoomIn, onclick: () => does.zoom(1.7) }, '+'),
           h('button', { id: 'zoom-out', 'aria-label': t.map.zoomOut, onclick: () => does.zoom(1 / 1.7) }, '−'),
           h('button', { id: 'zoom-fit', 'aria-label': t.map.fit, onclick: () => does.fit() }, '⤢')),
-        h('ul', { class: 'key', 'aria-label': t.map.shapes },
-          key('free', t.map.free), key('held', t.map.held), key('sold', t.map.sold), key('mine', t.map.yours), ...marks.map(([, el]) => el))),
+        key),
     },
     list: {
       button: h('button', { id: 'show-list', 'aria-pressed': 'false', onclick: () => does.view('list') }, t.map.list),
-      box: h('div', { id: 'list-view', class: 'view', hidden: true }, list),
+      box: h('div', { id: 'list-view', class: 'view', hidden: true }, list, kinds),
     },
   };
-  stage.append(h('div', { class: 'tools', role: 'group', 'aria-label': t.map.how }, views.map.button, views.list.button), doubt, views.map.box, views.list.box);
+  const tools = h('div', { class: 'tools', role: 'group', 'aria-label': t.map.how }, views.map.button, views.list.button);
+  stage.append(h('div', { class: 'over' }, tools, here), doubt, views.map.box, views.list.box);
   const mode = h('span', { id: 'live-text' }, t.live.connecting);
   const asOf = h('span', { id: 'asof' });
   live.append(h('span', { class: 'dot', 'aria-hidden': 'true' }), mode, asOf);
-  return { canvas, above, here, tip, marks, list, views, legend, live, mode, asOf };
+  return { canvas, above, here, tip, key, marks, list, views, legend, live, mode, asOf };
 }

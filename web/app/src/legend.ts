@@ -27,6 +27,15 @@ const LEADING = 1.18; // from line to line, in heights of letters
 /** Drawn is where something lies on the canvas: its middle, and how large it is. */
 interface Drawn extends Point { width: number; height: number }
 
+/**
+ * letters is how high those of a label are, in device pixels: more in what is wider, most at
+ * most, and so few that its lines fit between the borders of what it names. 0 is where none do.
+ */
+function letters(at: Drawn, to: Window, most: number, wide: number, lines = 1): number {
+  const px = Math.round(Math.min(most, Math.max(10, at.width / to.dpr / wide), at.height / to.dpr / (lines * LEADING + 0.35)));
+  return px < (lines > 1 ? 11 : 9) ? 0 : px * to.dpr; // those of further lines are smaller
+}
+
 /** outline traces a polygon in device pixels. */
 function outline(ctx: Pen, points: Point[], to: Window): void {
   ctx.beginPath();
@@ -99,8 +108,8 @@ export function paintShapes(ctx: Pen, { chart, painter }: Pick<Scene, 'chart' | 
   }
   for (const s of shapes) {
     const at = centre(s.points, to);
-    const px = Math.round(Math.min(16, Math.max(10, at.width / to.dpr / 9))) * to.dpr;
-    if (s.label && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.soft, s.color === 'transparent' ? c.paper : ground(s)), at);
+    const px = letters(at, to, 16, 9);
+    if (s.label && px && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.ink, s.color === 'transparent' ? c.paper : ground(s)), at);
   }
 }
 
@@ -125,8 +134,10 @@ export function paintAreas(ctx: Pen, { chart, state, painter, holds }: Scene, to
     ctx.strokeStyle = offered ? color : c.line;
     ctx.lineWidth = 1.5 * to.dpr;
     ctx.stroke();
-    const px = Math.round(Math.min(18, Math.max(10, at.width / to.dpr / 10))) * to.dpr;
-    if (at.width > 60 * to.dpr) write(ctx, caption(painter, [a.name, left, from].filter((l) => l), px, wanted ? c.ink : c.soft, c.paper), at);
+    const lines = [a.name, left, from].filter((l) => l);
+    while (lines.length > 1 && !letters(at, to, 18, 10, lines.length)) lines.pop();
+    const px = letters(at, to, 18, 10, lines.length);
+    if (px && at.width > 60 * to.dpr) write(ctx, caption(painter, lines, px, wanted ? c.ink : c.soft, c.paper), at);
   }
 }
 
@@ -154,8 +165,7 @@ export interface Tag extends Box { section: Section }
  */
 export function paintSectionLabels(ctx: Pen, { chart, painter, sells }: Pick<Scene, 'chart' | 'painter' | 'sells'>, to: Window): Tag[] {
   const r = (chart.radius * to.k) / to.dpr;
-  const alpha = Math.min(1, Math.max(0, (NEAR - r) / 1.5));
-  if (alpha === 0) return [];
+  if (r >= PICKABLE) return [];
   const c = painter.colors;
   const written: Tag[] = []; // a label never covers another
   const usual = (chart.sectionWidth * to.k) / to.dpr;
@@ -169,10 +179,10 @@ export function paintSectionLabels(ctx: Pen, { chart, painter, sells }: Pick<Sce
     const { wanted, left, from } = sells(s);
     for (const lines of usual < COUNTS ? [[name]] : [[name, left, from], [name, left], [name]]) {
       const picture = tag(lines.filter((l) => l), wanted);
-      const box = room(picture, at, written, s, to);
+      const box = room(picture, at, written, s, to, lines.length) ?? (lines.length === 1 ? beside(ctx, picture, at, written, s, chart, to) : null);
       if (!box) continue;
-      ctx.globalAlpha = wanted ? alpha : alpha * 0.6;
-      write(ctx, picture, at);
+      ctx.globalAlpha = wanted ? 1 : 0.6;
+      write(ctx, picture, { x: (box.x0 + box.x1) / 2, y: at.y });
       written.push({ ...box, section: s });
       break;
     }
@@ -183,8 +193,8 @@ export function paintSectionLabels(ctx: Pen, { chart, painter, sells }: Pick<Sce
 
 const COUNTS = 50; // CSS pixels of a usual section's width from which counts fit into most
 
-/** NEAR is the radius of a seat, in CSS pixels, from which names of sections would lie in its way. */
-export const NEAR = 6;
+/** PICKABLE is the radius of a seat, in CSS pixels, from which a tap means it. Names of sections do not lie on such seats. */
+export const PICKABLE = 5;
 
 /** family is what a section's name has in common with others: "Block " of "Block 101". */
 const family = (section: Section) => section.name.slice(0, section.name.lastIndexOf(' ') + 1);
@@ -205,12 +215,33 @@ function shortened(chart: Chart, to: Window, width: (name: string) => number): S
 /** roomy is how wide a label of a section may be. */
 const roomy = (section: Section, to: Window) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
 
-/** room is where a label lies that fits its section and covers no other, if it does. */
-function room(picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, to: Window): Box | null {
+const overlap = (a: Box, b: Box) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0;
+
+/** around is where a picture lies whose middle is at x, y. */
+const around = ({ width: w, height: h }: HTMLCanvasElement, x: number, y: number): Box => ({ x0: x - w / 2, y0: y - h / 2, x1: x + w / 2, y1: y + h / 2 });
+
+/** room is where a label lies that fits its section, does not hide it and covers no other, if it does. */
+function room(picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, to: Window, lines: number): Box | null {
   const { width: w, height: h } = picture;
-  if (w > roomy(section, to) || h > Math.max((section.box.y1 - section.box.y0) * to.k * 1.1, 22 * to.dpr)) return null;
-  const box = { x0: at.x - w / 2, y0: at.y - h / 2, x1: at.x + w / 2, y1: at.y + h / 2 };
-  return taken.some((b) => b.x0 < box.x1 && b.x1 > box.x0 && b.y0 < box.y1 && b.y1 > box.y0) ? null : box;
+  const high = (section.box.y1 - section.box.y0) * to.k;
+  if (w > roomy(section, to) || h > Math.max(high * (lines > 1 ? 0.7 : 1.1), 22 * to.dpr)) return null;
+  if (w * h > 0.75 * high * (section.box.x1 - section.box.x0) * to.k) return null;
+  const box = around(picture, at.x, at.y);
+  return taken.some((b) => overlap(b, box)) ? null : box;
+}
+
+/** beside is where a name lies next to a section that it would hide, if it covers nothing there: away from the middle, or else towards it. */
+function beside(ctx: Pen, picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, chart: Chart, to: Window): Box | null {
+  const [x0, x1] = [section.box.x0, section.box.x1].map((x) => (x - to.x0) * to.k);
+  const off = picture.width / 2 + (chart.slabWidth / 2) * to.k + 2 * to.dpr;
+  const sides = section.label.x < (chart.box.x0 + chart.box.x1) / 2 ? [x0 - off, x1 + off] : [x1 + off, x0 - off];
+  for (const x of sides) {
+    const box = around(picture, x, at.y);
+    if (box.x0 < 0 || box.x1 > ctx.canvas.width || taken.some((b) => overlap(b, box))) continue;
+    const on = { x0: box.x0 / to.k + to.x0, y0: box.y0 / to.k + to.y0, x1: box.x1 / to.k + to.x0, y1: box.y1 / to.k + to.y0 };
+    if (!chart.sections.some((s) => s !== section && overlap(s.box, on))) return box;
+  }
+  return null;
 }
 
 /** paintRowLabels writes the name of each row beside both its ends. */

@@ -1,12 +1,13 @@
 // The seat map on two canvases: seats below, above them what is said of them. One
 // frame at a time, and only when something has changed: seats that did are painted
-// over where they are, and all of it is only when the view is another. Far out it shows sections with what is left in them, near in the
-// seats with their numbers.
+// over where they are, and all of it is only when the view is another. Far out it
+// shows sections with what is left in them, near in the seats with their numbers.
+// While it moves, or is not drawn as it is now, its canvas has data-moving.
 
 import { inside, type Chart, type Section } from './chart';
 import { listen, type Target } from './gestures';
 import type { Filter } from './filter';
-import { NEAR, paintAreas, paintRowLabels, paintSectionLabels, paintShapes, type Scene, type Tag, type Words } from './legend';
+import { paintAreas, paintRowLabels, paintSectionLabels, paintShapes, PICKABLE, type Scene, type Tag, type Words } from './legend';
 import { DIM, MINE, PICKED, Painter, pen, theme, type Look, type Pen, type Window } from './paint';
 import { paintSlabs, Rasters } from './raster';
 import type { State } from './state';
@@ -17,7 +18,6 @@ const DIRECT = 2600; // seats in view below which they are painted, not copied
 const BUDGET = 7; // ms of a frame for painting pictures
 const FLASH = 1100; // ms
 const LEGIBLE = 7; // CSS pixels of radius from which a seat has room for its number
-const PICKABLE = 5; // CSS pixels of radius from which a tap means a seat
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
 /** Events are what the map tells. */
@@ -26,6 +26,7 @@ export interface Events {
   area(area: string): void; // an area was tapped
   hover(what: number | Area | null, px: number, py: number): void; // a seat, an area or neither
   here(section: Section | null): void; // the section in the middle, where its name is not on the map
+  shapes(told: boolean): void; // whether they can be told at this scale
 }
 
 /** Sells says what is for sale in a part of the house. */
@@ -154,7 +155,9 @@ export class SeatMap {
   }
 
   #redraw(): void {
-    if (!this.#wanted && this.#state) this.#wanted = requestAnimationFrame((now) => this.#frame(now));
+    if (this.#wanted || !this.#state) return;
+    this.#wanted = requestAnimationFrame((now) => this.#frame(now));
+    this.#canvas.toggleAttribute('data-moving', true);
   }
 
   #resize(): void {
@@ -177,6 +180,7 @@ export class SeatMap {
     if (this.#glide && !this.#glide(now)) this.#glide = null;
     this.#paint(this.#state!, performance.now() + BUDGET); // no frame is asked for without one
     if (this.#glide || this.#moved || this.#flashes.size) this.#redraw();
+    this.#canvas.toggleAttribute('data-moving', this.#wanted > 0);
   }
 
   #paint(state: State, deadline: number): void {
@@ -193,7 +197,7 @@ export class SeatMap {
     this.#paintLooks(above, to);
     this.#paintFlashes(above, to);
     this.#tags = paintSectionLabels(above, scene, to);
-    this.#tellHere();
+    this.#tell();
   }
 
   /** paintAll returns whether nothing is missing. */
@@ -218,10 +222,11 @@ export class SeatMap {
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(this.#ctx, list, to, this.#look);
   }
 
-  #tellHere(): void {
+  #tell(): void {
     const v = this.#view;
-    const i = this.#chart.sections.length < 2 || this.#chart.radius * v.k < NEAR ? -1 : this.#chart.nearest(v.x, v.y, v.width / v.k / 3);
+    const i = this.#chart.sections.length < 2 || this.#chart.radius * v.k < PICKABLE ? -1 : this.#chart.nearest(v.x, v.y, v.width / v.k / 3);
     this.#events.here(i < 0 ? null : this.#chart.sections[this.#chart.section[i]]);
+    this.#events.shapes(v.told(v.k));
   }
 
   #paintSeats(ctx: Pen, scene: Scene, to: Window): void {

@@ -3,8 +3,11 @@
 import type { Box, Chart } from './chart';
 import type { Point } from './wire';
 
-const FOOT = { wide: 36, narrow: 66 }; // CSS pixels at the bottom that the key covers: it has two lines
-const NARROW = 560; // on a canvas of so many
+const NARROW = 560; // CSS pixels of width up to which style sheets lay things out for a phone
+const HEAD = { wide: 0, narrow: 46 }; // CSS pixels at the top that the tools cover from side to side
+const FOOT = { wide: 36, narrow: 66 }; // and at the bottom the key, which has two lines there
+const SHEET = { wide: 0, narrow: 12 }; // and there without a key
+const TOLD = 2.5; // CSS pixels of a seat's radius from which its shape can be told
 
 /** Aim is what a view can be told to show: a centre in the chart's units, and CSS pixels per unit. */
 export interface Aim { x: number; y: number; k: number }
@@ -30,11 +33,22 @@ export class View {
     this.most = Math.max(this.least * 4, 46 / chart.pitch);
   }
 
-  /** whole is the view that shows the whole chart, above the key to it. */
+  /** whole is the view that shows the whole chart, below the tools and above the key, if there is one at such a scale. */
   whole(): Aim {
-    const foot = this.width > NARROW ? FOOT.wide : FOOT.narrow;
-    const at = this.of(this.chart.box, 12, foot);
-    return { ...at, y: at.y + foot / 2 / at.k };
+    const at = this.#between(SHEET);
+    return this.told(at.k) ? this.#between(FOOT) : at;
+  }
+
+  #between(feet: typeof FOOT): Aim {
+    const how = this.width > NARROW ? 'wide' : 'narrow';
+    const [head, foot] = [HEAD[how], feet[how]];
+    const at = this.of(this.chart.box, 12, head + foot);
+    return { ...at, y: at.y + (foot - head) / 2 / at.k };
+  }
+
+  /** told is whether shapes of seats can be told at a scale. */
+  told(k: number): boolean {
+    return this.chart.radius * k >= TOLD;
   }
 
   /** of is the view that shows a box with a margin of so many CSS pixels, in so many of the height less. */
