@@ -215,11 +215,11 @@ func (s *stream) serve(c echo.Context) error {
 // window.told.
 const feed = browsertest.Modules + `
 	const [{ Feed }, { Api }, { Clock }] = await Promise.all([use('feed.js'), use('api.js'), use('clock.js')]);
-	window.told = []; window.mode = ''; window.modes = []; window.heard = 0; window.comes = null;
+	window.told = []; window.mode = ''; window.modes = []; window.heard = 0; window.age = null; window.comes = null;
 	const clock = window.clock = new Clock();
 	window.feed = new Feed({ event: 'e', chart: 'c1', api: new Api(clock, null), clock, sink: {
 		snapshot: (f) => told.push('snapshot ' + f.n), delta: (f) => told.push('delta ' + f.n),
-		chart: async (sha) => { told.push('chart ' + sha); await comes; }, mode: (m) => { window.mode = m; modes.push(m); }, heard: () => { window.heard++; },
+		chart: async (sha) => { told.push('chart ' + sha); await comes; }, mode: (m) => { window.mode = m; modes.push(m); }, heard: (at) => { window.heard++; window.age = clock.now() - at; },
 	} });
 	feed.start(%v);
 	return 0;`

@@ -20,7 +20,7 @@ func crossOrigin(hosts []string) echo.MiddlewareFunc {
 		Skipper:       func(c echo.Context) bool { return !forShoppers(c.Request().URL.Path) },
 		AllowMethods:  []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete},
 		AllowHeaders:  []string{"Authorization", "Content-Type", "Idempotency-Key", "If-None-Match", "Seatcast-Pass"},
-		ExposeHeaders: []string{"Date", "ETag", "Idempotent-Replayed", "Retry-After", "X-Request-Id"},
+		ExposeHeaders: []string{"Age", "Date", "ETag", "Idempotent-Replayed", "Retry-After", "X-Request-Id"},
 		MaxAge:        2 * 60 * 60, // seconds: no browser keeps it longer than this
 	}
 	if slices.Contains(hosts, "*") {

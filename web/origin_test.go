@@ -66,6 +66,9 @@ func TestPagesOfOtherSitesMayCallWhatShoppersCallAndOnlyThoseNamed(t *testing.T)
 			if c.want != "" && method == http.MethodOptions && (w.Code != http.StatusNoContent || !strings.Contains(h.Get("Access-Control-Allow-Headers"), "Idempotency-Key")) {
 				t.Errorf("a preflight is answered %d, with %v", w.Code, h)
 			}
+			if exposed := h.Get("Access-Control-Expose-Headers"); c.want != "" && method == http.MethodGet && (!strings.Contains(exposed, "Age") || !strings.Contains(exposed, "Date")) {
+				t.Errorf("a page cannot read how old an answer is: it may read %q", exposed)
+			}
 			if c.want == c.origin && c.want != "" && !slices.Contains(h.Values("Vary"), "Origin") {
 				t.Errorf("a cache would give what %s gets to others: Vary is %q", c.origin, h.Values("Vary"))
 			}

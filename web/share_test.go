@@ -74,8 +74,8 @@ func (s *shared) hold() (let func()) {
 // forge has the tabs that follow p hear a frame that p has not.
 func forge(p *browsertest.Page, frame string) {
 	browsertest.Eval[int](p, `
-		const channel = new BroadcastChannel('seatcast.live.1 ' + new URL('/v1/events/e', location.href));
-		channel.postMessage({ is: 'frame', fresh: true, `+frame+` });
+		const channel = new BroadcastChannel('seatcast.live.2 ' + new URL('/v1/events/e', location.href));
+		channel.postMessage({ is: 'frame', age: 0, `+frame+` });
 		channel.close();
 		return 0;`)
 }
@@ -155,7 +155,7 @@ func TestATabThatLeadsAndSaysNothingIsReplaced(t *testing.T) {
 	stuck := browsertest.Open(t, s.url)
 	browsertest.Eval[int](stuck, `
 		window.lost = false;
-		navigator.locks.request('seatcast.live.1 ' + new URL('/v1/events/e', location.href), () => new Promise(() => {})).catch(() => { lost = true; });
+		navigator.locks.request('seatcast.live.2 ' + new URL('/v1/events/e', location.href), () => new Promise(() => {})).catch(() => { lost = true; });
 		return 0;`)
 	p := s.tab(`ask: 1000, answer: 500`)
 	p.Until("it has a map at once", `told[0] === 'snapshot 5'`)
@@ -306,6 +306,19 @@ func TestATabThatHasMissedAFrameIsNotLiveAndAsOfNowUntilItHasIt(t *testing.T) {
 	}
 	let()
 	second.Until("it has what it missed", fmt.Sprintf(`mode === 'live' && told.at(-1) === 'delta 9' && heard > %d`, was))
+}
+
+func TestATabIsToldHowOldItIsWhatAnotherHasPolled(t *testing.T) {
+	s := newShared(t)
+	first, second, _ := s.pair()
+	forge(first, `age: 20000, id: 5, frame: { name: 'snapshot', data: { n: 5, chart: 'c1', map: '', areas: {} } }`)
+	second.Until("it is as of then", `age >= 20000`)
+	forge(first, `age: null, id: 5, frame: { name: 'snapshot', data: { n: 5, chart: 'c1', map: '', areas: {} } }`)
+	forge(first, `id: 5, frame: { name: 'beat', data: { n: 5, at: 41 } }`)
+	second.Until("it is as of now", `age === 0`)
+	if heard := browsertest.Eval[int](second, `return heard`); heard < 2 {
+		t.Error(heard)
+	}
 }
 
 func TestATabDoesNotShowAnOldChartAsLiveAndAsksForTheOtherAfterAWhile(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"strings"
 	"testing"
@@ -115,6 +116,21 @@ func TestAnNginxAsDocumentedNeitherBuffersNorBreaks(t *testing.T) {
 	}
 	for _, inside := range []string{"/metrics", "/readyz", "/healthz"} {
 		h.shopper(front, "ann").do(http.MethodGet, inside, "", nil).want(t, http.StatusNotFound, "")
+	}
+}
+
+// By its Date a page says as of when a map is that a cache has kept.
+func TestAnNginxAsDocumentedPassesOnWhenAnAnswerIsFrom(t *testing.T) {
+	then := time.Now().Add(-time.Hour).UTC().Format(http.TimeFormat)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Date", then) }))
+	t.Cleanup(s.Close)
+	res, err := http.Get(documentedNginx(t, &node{url: s.URL}, &node{url: s.URL}).url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if got := res.Header.Values("Date"); len(got) != 1 || got[0] != then {
+		t.Errorf("an answer of %s is from %q", then, got)
 	}
 }
 

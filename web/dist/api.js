@@ -47,8 +47,14 @@ class Api {
     return this.#server + path;
   }
   /** get reads something public, which is a T; fresh: from the server, whose clock is heard. */
-  get(path, fresh = false) {
-    return this.#send("GET", path, fresh ? { cache: "no-store" } : {});
+  async get(path, fresh = false) {
+    const [said] = await this.#send("GET", path, fresh ? { cache: "no-store" } : {});
+    return said;
+  }
+  /** ask reads something public that changes: from the server, or from a cache before it, not from that of the browser. */
+  async ask(path) {
+    const [said, headers] = await this.#send("GET", path, { cache: "no-cache" });
+    return { said, age: this.#clock.kept(headers) };
   }
   /** call does something as the shopper, which is answered with a T. A session that ended is renewed once. */
   async call(method, path, { body, key, quiet = false } = {}) {
@@ -60,7 +66,8 @@ class Api {
     for (let again = true; ; again = false) {
       headers.Authorization = `Bearer ${await this.#token(quiet)}`;
       try {
-        return await this.#send(method, path, { cache: "no-store", headers, body: body === void 0 ? null : JSON.stringify(body) });
+        const [said] = await this.#send(method, path, { cache: "no-store", headers, body: body === void 0 ? null : JSON.stringify(body) });
+        return said;
       } catch (err) {
         const p = problem(err);
         this.#line.backToLine(method, path, p.code);
@@ -88,7 +95,7 @@ class Api {
       answer = {};
     }
     if (init.cache === "no-store") this.#clock.heardDate(res.headers.get("Date"));
-    if (res.ok) return answer;
+    if (res.ok) return [answer, res.headers];
     const retryAfter = Number(res.headers.get("Retry-After")) * 1e3 || 0;
     throw new Problem({ code: res.status >= 500 ? "store_unavailable" : "internal", ...answer, status: res.status, retryAfter });
   }

@@ -23,7 +23,7 @@ const id = decodeURIComponent(location.pathname.split("/")[2] ?? "");
 async function main() {
   document.body.append(say.notes, say.announcer);
   try {
-    await open(await details(api, id));
+    await open(await details(api, id, true));
   } catch (err) {
     const p = err instanceof Problem ? err : { code: "internal" };
     const says = p.code === "unknown_event" ? [h("h1", {}, sentence(p))] : [h("h1", {}, t.page.broken), h("p", {}, sentence(p))];

@@ -50,16 +50,16 @@ class Feed {
         get mine() {
           return reader.mine;
         },
-        take: (frame, id, fresh) => {
-          this.#share.say({ is: "frame", frame, id, fresh });
-          this.#take(frame, id, fresh);
+        take: (frame, id, age) => {
+          this.#share.say({ is: "frame", frame, id, age });
+          this.#take(frame, id, age);
         },
         mode: (mode) => this.#be(mode),
         guarded: () => this.#alone()
       }
     });
     this.#ladder.guarded = guarded;
-    this.#share = new Share(`seatcast.live.1 ${new URL(api.url(this.#path), location.href)}`, {
+    this.#share = new Share(`seatcast.live.2 ${new URL(api.url(this.#path), location.href)}`, {
       lead: () => this.#lead(),
       follow: () => this.#follow(),
       heard: (said) => this.#heard(said)
@@ -146,18 +146,18 @@ class Feed {
       api: this.#api,
       path: this.#path,
       reader: this.#reader,
-      take: async (data) => {
+      take: async ({ said: data, age }) => {
         if (this.#coming || data.chart !== this.#chart) {
           await (this.#coming?.known ?? this.#newChart(data.chart));
           return false;
         }
         this.#reader.resumed();
-        this.#take({ name: "map" in data ? "snapshot" : "delta", data }, data.n, false);
+        this.#take({ name: "map" in data ? "snapshot" : "delta", data }, data.n, age);
         this.#reader.resumed();
         return true;
       },
       caught: (up) => {
-        if (up && !("stale" in up && up.stale)) this.#sink.heard();
+        if (up && !("stale" in up.said && up.said.stale)) this.#sink.heard(this.#clock.now() - up.age);
         const mode = up ? this.#theirs : "waiting";
         if (mode && mode !== this.#mode) this.#be(mode);
       }
@@ -186,7 +186,7 @@ class Feed {
     switch (said.is) {
       case "frame":
         this.#followed.heard();
-        this.#take(said.frame, said.id, said.fresh);
+        this.#take(said.frame, said.id, said.age);
         break;
       case "how":
         this.#followed.heard();
@@ -207,11 +207,11 @@ class Feed {
     followed.heard();
     this.#share.seize();
   }
-  #take(frame, id, fresh) {
-    if (this.#takes(frame, id) && fresh && !this.#followed?.asking) this.#sink.heard();
+  #take(frame, id, age) {
+    if (this.#current(frame, id, age ?? 0) && age !== null && !this.#followed?.asking) this.#sink.heard(this.#clock.now() - age);
   }
-  /** takes says whether what is shown is now all that the frame knows of. */
-  #takes({ name, data }, id) {
+  /** current shows what is new in a frame, and says whether that is now all that the frame knows of. */
+  #current({ name, data }, id, age) {
     if (name === "hello" || name === "beat") this.#clock.heard(data.at);
     switch (name) {
       case "hello":
@@ -224,7 +224,7 @@ class Feed {
           this.#newChart(data.chart);
           return false;
         }
-        if (!this.#reader.snapshot(data)) return false;
+        if (!this.#reader.snapshot(data, age)) return false;
         this.#sink.snapshot(data);
         return true;
       case "delta": {

@@ -38,17 +38,17 @@ class Followed {
   async #once() {
     const { api, path, reader, take, caught } = this.#options;
     const mine = reader.mine;
-    const frame = await api.get(`${path}/seatmap${mine ? `?since=${mine}` : ""}`).catch(() => null);
+    const answer = await api.ask(`${path}/seatmap${mine ? `?since=${mine}` : ""}`).catch(() => null);
     if (this.#over) return true;
-    if (!frame) {
+    if (!answer) {
       caught(null);
       return false;
     }
-    const taken = await take(frame);
+    const taken = await take(answer);
     if (this.#over) return true;
     if (reader.mine < mine) this.#wanted = 0;
-    const all = taken && reader.mine >= this.#wanted && frame.n >= Math.min(mine, reader.mine);
-    if (all) caught(frame);
+    const all = taken && reader.mine >= this.#wanted && answer.said.n >= Math.min(mine, reader.mine);
+    if (all) caught(answer);
     return all;
   }
 }

@@ -11,8 +11,8 @@ import { Prices } from './prices.js';
 import { State } from './state.js';
 import { price, money, remaining } from './words.js';
 
-async function details(api, id) {
-  const event = await api.get(`/v1/events/${encodeURIComponent(id)}`);
+async function details(api, id, fresh = false) {
+  const event = await api.get(`/v1/events/${encodeURIComponent(id)}`, fresh);
   return { ...event, holds: event.holds ?? true };
 }
 async function chart(api, sha) {
@@ -23,7 +23,7 @@ class House {
   state;
   // once it is open
   asOf = null;
-  // of the server's clock, when it was last heard
+  // when what is shown was last known to be so, by the server's clock
   #cart;
   #api;
   #clock;
@@ -101,8 +101,9 @@ class House {
           this.#show(new State(next));
         },
         mode: (mode) => this.#mode(mode),
-        heard: () => {
-          this.asOf = this.#clock.now();
+        heard: (at) => {
+          if (this.asOf !== null && at < this.asOf && this.asOf <= this.#clock.now()) return;
+          this.asOf = at;
           this.#parts.asOf.textContent = t.live.asOf(new Date(this.asOf).toLocaleTimeString(inManner()));
         }
       }

@@ -1,4 +1,4 @@
-import { Problem } from './api.js';
+import { problem, Problem } from './api.js';
 import { events, socket } from './stream.js';
 
 const WAITS = {
@@ -77,15 +77,18 @@ class Ladder {
   /** again goes on from the number we have, a random moment later, or so long after a wait that was asked for. */
   again(within, asked = 0) {
     this.#close();
+    const most = within + (this.#failures ? 1e3 * 2 ** Math.min(this.#failures, 5) : 0);
+    const wait = asked + Math.random() * most;
+    this.#failures++;
     if (this.#streamAt === Infinity) {
-      this.#poll();
+      this.#rest();
+      this.#polling = true;
+      this.#timers.poll = setTimeout(() => this.#poll(), wait);
       return;
     }
     this.#coming = true;
-    const wait = within + (this.#failures ? 1e3 * 2 ** Math.min(this.#failures, 5) : 0);
-    this.#failures++;
-    if (!wait) this.#open();
-    else this.#timers.open = setTimeout(() => this.#open(), asked + Math.random() * wait);
+    if (!most) this.#open();
+    else this.#timers.open = setTimeout(() => this.#open(), wait);
   }
   /** online tries everything anew: the device has another network. */
   online() {
@@ -125,7 +128,7 @@ class Ladder {
     this.#coming = true;
     if (Date.now() >= this.#climbAt) this.#climb();
     if (this.guarded) {
-      const issued = await this.#call("POST", "live-ticket").catch((err) => err);
+      const issued = await this.#call("POST", "live-ticket").catch(problem);
       if (turn !== this.#turn) return;
       if (issued instanceof Problem) {
         this.#descend(this.#later() + issued.retryAfter);
@@ -168,7 +171,7 @@ class Ladder {
         this.#mute = false;
     }
     const turn = this.#turn;
-    this.#taker.take(frame, id, this.#word === "live");
+    this.#taker.take(frame, id, this.#word === "live" ? 0 : null);
     if (turn === this.#turn && (frame.name === "snapshot" || frame.name === "delta" || frame.name === "beat")) this.#failures = 0;
   }
   /** begin heeds what the server says of the stream: beside one that is late, or is none, it is polled. */
@@ -241,9 +244,10 @@ class Ladder {
     let frame = null;
     let wait = 0;
     try {
-      frame = await (this.guarded ? this.#call("GET", "seatmap") : this.#api.get(`${this.#path}/seatmap`));
+      const answer = await this.#seatmap();
       if (round !== this.#round) return;
-      this.#polled(frame);
+      frame = answer.said;
+      this.#polled(answer);
     } catch (err) {
       if (round !== this.#round) return;
       const p = err instanceof Problem ? err : new Problem({ code: "" });
@@ -256,11 +260,15 @@ class Ladder {
       if (this.#word !== "late") this.#taker.mode(p.code === "token_missing" ? "guarded" : p.code.startsWith("pass_") ? "outside" : "waiting");
     }
     if (round !== this.#round) return;
+    if (frame && this.#streamAt === Infinity) this.#failures = 0;
     if (frame && !this.#coming && Date.now() >= this.#streamAt) this.#open();
     this.#timers.poll = setTimeout(() => this.#poll(), Math.max(wait, interval(frame)));
   }
-  #polled(frame) {
-    this.#taker.mode(this.#word ?? (frame.stale ? "late" : "polling"));
+  async #seatmap() {
+    if (this.guarded) return { said: await this.#call("GET", "seatmap"), age: 0 };
+    return this.#api.ask(`${this.#path}/seatmap`);
+  }
+  #polled({ said: frame, age }) {
     if (!frame.live) {
       this.#streamAt = Infinity;
     } else if (this.#streamAt === Infinity) {
@@ -270,7 +278,9 @@ class Ladder {
       this.#streamAt = Date.now() + Math.random() * 2e3;
     }
     this.#down = false;
-    this.#taker.take({ name: "snapshot", data: frame }, frame.n, !frame.stale || this.#word === "unheld");
+    const round = this.#round;
+    this.#taker.take({ name: "snapshot", data: frame }, frame.n, frame.stale && this.#word !== "unheld" ? null : age);
+    if (round === this.#round) this.#taker.mode(this.#word ?? (frame.stale ? "late" : "polling"));
   }
   /** call asks for what is guarded, as the shopper. */
   async #call(method, what) {

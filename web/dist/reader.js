@@ -8,6 +8,8 @@ class Reader {
   // no snapshot below it is accepted; only a reset lowers it
   #resuming = false;
   // what follows may begin before our number
+  #had = 0;
+  // since when we have it, by the device's clock
   #below = 0;
   // since when polls have been below it
   /** hello begins a stream. */
@@ -19,9 +21,9 @@ class Reader {
   resumed() {
     this.#resuming = true;
   }
-  /** snapshot says whether this one is to be shown. */
-  snapshot(frame) {
-    if (frame.n < Math.max(this.mine, this.#floor) && !this.#forgotten(frame)) return false;
+  /** snapshot says whether this one, which caches have kept for so many ms, is to be shown. */
+  snapshot(frame, age) {
+    if (frame.n < Math.max(this.mine, this.#floor) && !this.#forgotten(frame, age)) return false;
     this.#be(frame.n);
     this.#resuming = true;
     return true;
@@ -45,14 +47,15 @@ class Reader {
   }
   #be(n) {
     this.mine = this.#floor = n;
+    this.#had = Date.now();
     this.#below = 0;
   }
   /**
    * forgotten says that a poll tells of a reset, which it has no word for: polls have been below our
-   * number for longer than any server is behind another.
+   * number for longer than any server is behind another. One that was kept since before we had it is of then.
    */
-  #forgotten(frame) {
-    if (!("poll_after_ms" in frame) || frame.stale) return false;
+  #forgotten(frame, age) {
+    if (!("poll_after_ms" in frame) || frame.stale || Date.now() - age < this.#had) return false;
     this.#below ||= Date.now();
     return Date.now() - this.#below > FORGOTTEN;
   }

@@ -37,6 +37,9 @@ export function problem(err: unknown): Problem {
   throw err;
 }
 
+/** Answer is what was said, and how long ago in ms: a cache on the way may have kept it. */
+export interface Answer<T> { said: T; age: number }
+
 interface Call {
   body?: object;
   key?: string; // the Idempotency-Key
@@ -77,8 +80,15 @@ export class Api {
   }
 
   /** get reads something public, which is a T; fresh: from the server, whose clock is heard. */
-  get<T>(path: string, fresh = false): Promise<T> {
-    return this.#send<T>('GET', path, fresh ? { cache: 'no-store' } : {});
+  async get<T>(path: string, fresh = false): Promise<T> {
+    const [said] = await this.#send<T>('GET', path, fresh ? { cache: 'no-store' } : {});
+    return said;
+  }
+
+  /** ask reads something public that changes: from the server, or from a cache before it, not from that of the browser. */
+  async ask<T>(path: string): Promise<Answer<T>> {
+    const [said, headers] = await this.#send<T>('GET', path, { cache: 'no-cache' });
+    return { said, age: this.#clock.kept(headers) };
   }
 
   /** call does something as the shopper, which is answered with a T. A session that ended is renewed once. */
@@ -91,7 +101,8 @@ export class Api {
     for (let again = true; ; again = false) {
       headers.Authorization = `Bearer ${await this.#token(quiet)}`;
       try {
-        return await this.#send<T>(method, path, { cache: 'no-store', headers, body: body === undefined ? null : JSON.stringify(body) });
+        const [said] = await this.#send<T>(method, path, { cache: 'no-store', headers, body: body === undefined ? null : JSON.stringify(body) });
+        return said;
       } catch (err) {
         const p = problem(err);
         this.#line.backToLine(method, path, p.code);
@@ -110,7 +121,7 @@ export class Api {
     }
   }
 
-  async #send<T>(method: string, path: string, init: RequestInit): Promise<T> {
+  async #send<T>(method: string, path: string, init: RequestInit): Promise<[said: T, headers: Headers]> {
     let res: Response | undefined;
     let answer;
     try {
@@ -121,7 +132,7 @@ export class Api {
       answer = {}; // an error page of something between us
     }
     if (init.cache === 'no-store') this.#clock.heardDate(res.headers.get('Date')); // a cached answer carries an old date
-    if (res.ok) return answer;
+    if (res.ok) return [answer, res.headers];
     const retryAfter = Number(res.headers.get('Retry-After')) * 1000 || 0;
     throw new Problem({ code: res.status >= 500 ? 'store_unavailable' : 'internal', ...answer, status: res.status, retryAfter });
   }

@@ -39,6 +39,17 @@ export class Clock {
     if (this.#offsets.length && Math.abs(this.#rough - Math.max(...this.#offsets)) > ROUGH_JUMP) this.#offsets = [];
   }
 
+  /**
+   * kept is for how long caches on its way have kept an answer, in ms, by its Date and its Age as
+   * RFC 9111 has it. Where the Date is of the future, it is the device's clock that is behind.
+   */
+  kept(headers: Headers): number {
+    const date = headers.get('Date');
+    const at = Date.parse(date ?? '');
+    if (at > this.now()) this.heardDate(date);
+    return Math.max(0, this.now() - at || 0, Number(headers.get('Age')) * 1000 || 0);
+  }
+
   /** now is the server's time in Unix milliseconds, as well as it is known. */
   now(): number {
     const offset = this.#offsets.length ? Math.max(...this.#offsets) : (this.#rough ?? 0);

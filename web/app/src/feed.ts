@@ -32,12 +32,12 @@ export interface Sink {
   delta(frame: wire.Delta): void;
   chart(sha: string): Promise<void>; // another chart is in force: fetch it, and forget the map of the old one
   mode(mode: Mode): void;
-  heard(): void; // what is shown is as of now
+  heard(at: number): void; // what is shown is as of then, by the server's clock
 }
 
 /** Said is what tabs say to each other. */
 type Said =
-  | { is: 'frame'; frame: Frame; id: number; fresh: boolean }
+  | { is: 'frame'; frame: Frame; id: number; age: number | null }
   | { is: 'how'; mode: Mode; n: number } // the one that leads is doing
   | { is: 'who' }; // it is asked
 
@@ -84,16 +84,16 @@ export class Feed {
       event, api, waits,
       taker: {
         get mine() { return reader.mine; },
-        take: (frame, id, fresh) => {
-          this.#share.say({ is: 'frame', frame, id, fresh });
-          this.#take(frame, id, fresh);
+        take: (frame, id, age) => {
+          this.#share.say({ is: 'frame', frame, id, age });
+          this.#take(frame, id, age);
         },
         mode: (mode) => this.#be(mode),
         guarded: () => this.#alone(),
       },
     });
     this.#ladder.guarded = guarded;
-    this.#share = new Share(`seatcast.live.1 ${new URL(api.url(this.#path), location.href)}`, {
+    this.#share = new Share(`seatcast.live.2 ${new URL(api.url(this.#path), location.href)}`, {
       lead: () => this.#lead(),
       follow: () => this.#follow(),
       heard: (said) => this.#heard(said),
@@ -185,19 +185,19 @@ export class Feed {
     this.#wait();
     const followed = this.#followed = new Followed({
       api: this.#api, path: this.#path, reader: this.#reader,
-      take: async (data) => {
+      take: async ({ said: data, age }) => {
         if (this.#coming || data.chart !== this.#chart) {
           await (this.#coming?.known ?? this.#newChart(data.chart));
           return false;
         }
         // Frames have come while it was asked for, and it may end in the middle of the next.
         this.#reader.resumed();
-        this.#take({ name: 'map' in data ? 'snapshot' : 'delta', data } as Frame, data.n, false);
+        this.#take({ name: 'map' in data ? 'snapshot' : 'delta', data } as Frame, data.n, age);
         this.#reader.resumed();
         return true;
       },
       caught: (up) => {
-        if (up && !('stale' in up && up.stale)) this.#sink.heard();
+        if (up && !('stale' in up.said && up.said.stale)) this.#sink.heard(this.#clock.now() - up.age);
         const mode = up ? this.#theirs : 'waiting';
         if (mode && mode !== this.#mode) this.#be(mode);
       },
@@ -230,7 +230,7 @@ export class Feed {
     switch (said.is) {
       case 'frame':
         this.#followed.heard();
-        this.#take(said.frame, said.id, said.fresh);
+        this.#take(said.frame, said.id, said.age);
         break;
       case 'how':
         this.#followed.heard();
@@ -253,12 +253,12 @@ export class Feed {
     this.#share.seize();
   }
 
-  #take(frame: Frame, id: number, fresh: boolean): void {
-    if (this.#takes(frame, id) && fresh && !this.#followed?.asking) this.#sink.heard();
+  #take(frame: Frame, id: number, age: number | null): void {
+    if (this.#current(frame, id, age ?? 0) && age !== null && !this.#followed?.asking) this.#sink.heard(this.#clock.now() - age);
   }
 
-  /** takes says whether what is shown is now all that the frame knows of. */
-  #takes({ name, data }: Frame, id: number): boolean {
+  /** current shows what is new in a frame, and says whether that is now all that the frame knows of. */
+  #current({ name, data }: Frame, id: number, age: number): boolean {
     if (name === 'hello' || name === 'beat') this.#clock.heard(data.at); // a delta says when it happened, which may be long ago
     switch (name) {
       case 'hello':
@@ -271,7 +271,7 @@ export class Feed {
           this.#newChart(data.chart);
           return false;
         }
-        if (!this.#reader.snapshot(data)) return false;
+        if (!this.#reader.snapshot(data, age)) return false;
         this.#sink.snapshot(data);
         return true;
       case 'delta': {

@@ -1,7 +1,7 @@
 // What a tab does that hears from another: it keeps an eye on that one, and asks the
 // server itself for what it has missed.
 
-import type { Api } from './api';
+import type { Answer, Api } from './api';
 import type { Reader } from './reader';
 import type * as wire from './wire';
 
@@ -11,8 +11,8 @@ interface Options {
   api: Api;
   path: string; // of the event
   reader: Reader;
-  take(frame: wire.Polled | wire.Since): Promise<boolean>; // false: it is of a chart that was not there
-  caught(up: wire.Polled | wire.Since | null): void; // with this answer we know all; null: there was none
+  take(answer: Answer<wire.Polled | wire.Since>): Promise<boolean>; // false: it is of a chart that was not there
+  caught(up: Answer<wire.Polled | wire.Since> | null): void; // with this answer we know all; null: there was none
 }
 
 /** Followed is the tab that leads, as one that follows sees it. */
@@ -61,18 +61,18 @@ export class Followed {
   async #once(): Promise<boolean> {
     const { api, path, reader, take, caught } = this.#options;
     const mine = reader.mine;
-    const frame = await api.get<wire.Polled | wire.Since>(`${path}/seatmap${mine ? `?since=${mine}` : ''}`).catch(() => null);
+    const answer = await api.ask<wire.Polled | wire.Since>(`${path}/seatmap${mine ? `?since=${mine}` : ''}`).catch(() => null);
     if (this.#over) return true;
-    if (!frame) {
+    if (!answer) {
       caught(null);
       return false;
     }
-    const taken = await take(frame);
+    const taken = await take(answer);
     if (this.#over) return true;
     if (reader.mine < mine) this.#wanted = 0; // what we had was lost, and the number with it
     // A server below what we had when we asked is behind, or has lost it.
-    const all = taken && reader.mine >= this.#wanted && frame.n >= Math.min(mine, reader.mine);
-    if (all) caught(frame);
+    const all = taken && reader.mine >= this.#wanted && answer.said.n >= Math.min(mine, reader.mine);
+    if (all) caught(answer);
     return all;
   }
 }

@@ -21,9 +21,9 @@ import { State } from './state';
 import type * as wire from './wire';
 import { money, price, remaining } from './words';
 
-/** details is an event as it is sold now. */
-export async function details(api: Api, id: string): Promise<wire.Event> {
-  const event = await api.get<wire.Event>(`/v1/events/${encodeURIComponent(id)}`);
+/** details is an event as it is sold now; fresh: as Api.get has it. */
+export async function details(api: Api, id: string, fresh = false): Promise<wire.Event> {
+  const event = await api.get<wire.Event>(`/v1/events/${encodeURIComponent(id)}`, fresh);
   return { ...event, holds: event.holds ?? true };
 }
 
@@ -57,7 +57,7 @@ export interface Options extends Roots {
 export class House {
   readonly event: wire.Event;
   state!: State; // once it is open
-  asOf: number | null = null; // of the server's clock, when it was last heard
+  asOf: number | null = null; // when what is shown was last known to be so, by the server's clock
   #cart: Cart;
   #api: Api;
   #clock: Clock;
@@ -130,8 +130,9 @@ export class House {
           this.#show(new State(next));
         },
         mode: (mode) => this.#mode(mode),
-        heard: () => {
-          this.asOf = this.#clock.now();
+        heard: (at) => {
+          if (this.asOf !== null && at < this.asOf && this.asOf <= this.#clock.now()) return; // known already
+          this.asOf = at;
           this.#parts.asOf.textContent = t.live.asOf(new Date(this.asOf).toLocaleTimeString(inManner()));
         },
       },

@@ -2,7 +2,7 @@
 // no such stream through, and polling where it lets neither, or where the server says so.
 // Below the top it looks again after a while. What comes is in whatever order it came.
 
-import { Problem, type Api } from './api';
+import { Problem, problem, type Answer, type Api } from './api';
 import type { Mode } from './feed';
 import { events, socket, type End, type Frame, type Hearer, type Stream } from './stream';
 import type * as wire from './wire';
@@ -22,7 +22,7 @@ const SAYS: Record<string, Mode> = { '': 'live', redis_unreachable: 'late', no_h
 /** Taker is told what comes. */
 export interface Taker {
   readonly mine: number; // to go on from
-  take(frame: Frame, id: number, fresh: boolean): void; // fresh: the map is known to be as of now
+  take(frame: Frame, id: number, age: number | null): void; // ms since the map was known to be so; null: it is not
   mode(mode: Mode): void;
   guarded(): void; // it is, against what was known
 }
@@ -94,15 +94,18 @@ export class Ladder {
   /** again goes on from the number we have, a random moment later, or so long after a wait that was asked for. */
   again(within: number, asked = 0): void {
     this.#close();
+    const most = within + (this.#failures ? 1000 * 2 ** Math.min(this.#failures, 5) : 0);
+    const wait = asked + Math.random() * most;
+    this.#failures++;
     if (this.#streamAt === Infinity) {
-      this.#poll();
+      this.#rest();
+      this.#polling = true;
+      this.#timers.poll = setTimeout(() => this.#poll(), wait);
       return;
     }
     this.#coming = true;
-    const wait = within + (this.#failures ? 1000 * 2 ** Math.min(this.#failures, 5) : 0);
-    this.#failures++;
-    if (!wait) this.#open();
-    else this.#timers.open = setTimeout(() => this.#open(), asked + Math.random() * wait);
+    if (!most) this.#open();
+    else this.#timers.open = setTimeout(() => this.#open(), wait);
   }
 
   /** online tries everything anew: the device has another network. */
@@ -147,7 +150,7 @@ export class Ladder {
     this.#coming = true;
     if (Date.now() >= this.#climbAt) this.#climb();
     if (this.guarded) {
-      const issued = await this.#call<wire.LiveTicket>('POST', 'live-ticket').catch((err) => err as Problem);
+      const issued = await this.#call<wire.LiveTicket>('POST', 'live-ticket').catch(problem);
       if (turn !== this.#turn) return;
       if (issued instanceof Problem) {
         this.#descend(this.#later() + issued.retryAfter);
@@ -189,7 +192,7 @@ export class Ladder {
         this.#mute = false;
     }
     const turn = this.#turn;
-    this.#taker.take(frame, id, this.#word === 'live');
+    this.#taker.take(frame, id, this.#word === 'live' ? 0 : null);
     if (turn === this.#turn && (frame.name === 'snapshot' || frame.name === 'delta' || frame.name === 'beat')) this.#failures = 0;
   }
 
@@ -272,9 +275,10 @@ export class Ladder {
     let frame: wire.Polled | null = null;
     let wait = 0;
     try {
-      frame = await (this.guarded ? this.#call<wire.Polled>('GET', 'seatmap') : this.#api.get<wire.Polled>(`${this.#path}/seatmap`));
+      const answer = await this.#seatmap();
       if (round !== this.#round) return;
-      this.#polled(frame);
+      frame = answer.said;
+      this.#polled(answer);
     } catch (err) {
       if (round !== this.#round) return;
       const p = err instanceof Problem ? err : new Problem({ code: '' });
@@ -287,12 +291,17 @@ export class Ladder {
       if (this.#word !== 'late') this.#taker.mode(p.code === 'token_missing' ? 'guarded' : p.code.startsWith('pass_') ? 'outside' : 'waiting');
     }
     if (round !== this.#round) return; // another chart, or something else took over
+    if (frame && this.#streamAt === Infinity) this.#failures = 0;
     if (frame && !this.#coming && Date.now() >= this.#streamAt) this.#open();
     this.#timers.poll = setTimeout(() => this.#poll(), Math.max(wait, interval(frame)));
   }
 
-  #polled(frame: wire.Polled): void {
-    this.#taker.mode(this.#word ?? (frame.stale ? 'late' : 'polling'));
+  async #seatmap(): Promise<Answer<wire.Polled>> {
+    if (this.guarded) return { said: await this.#call<wire.Polled>('GET', 'seatmap'), age: 0 };
+    return this.#api.ask<wire.Polled>(`${this.#path}/seatmap`);
+  }
+
+  #polled({ said: frame, age }: Answer<wire.Polled>): void {
     if (!frame.live) {
       this.#streamAt = Infinity;
     } else if (this.#streamAt === Infinity) {
@@ -302,7 +311,9 @@ export class Ladder {
       this.#streamAt = Date.now() + Math.random() * 2000;
     }
     this.#down = false;
-    this.#taker.take({ name: 'snapshot', data: frame }, frame.n, !frame.stale || this.#word === 'unheld');
+    const round = this.#round;
+    this.#taker.take({ name: 'snapshot', data: frame }, frame.n, frame.stale && this.#word !== 'unheld' ? null : age);
+    if (round === this.#round) this.#taker.mode(this.#word ?? (frame.stale ? 'late' : 'polling')); // else it is of another chart
   }
 
   /** call asks for what is guarded, as the shopper. */

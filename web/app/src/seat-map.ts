@@ -150,7 +150,7 @@ class Visit {
   async #open(): Promise<void> {
     const id = this.#host.getAttribute('event');
     if (!id) throw new Problem({ code: 'unknown_event' });
-    const event = await details(this.#api, id);
+    const event = await details(this.#api, id, true);
     if (event.state === 'cancelled') throw new Problem({ code: 'event_cancelled' });
     if (this.#over) return;
     const stage = h('section', { id: 'stage', class: 'stage', 'aria-label': event.name });
