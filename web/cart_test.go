@@ -54,92 +54,45 @@ func turns(c conn, n int, how string) {
 	c.say("event: delta\nid: %d\ndata: {\"n\":%d,\"prev\":%d,\"at\":1,%s}", n, n, n-1, strings.Replace(noSeats, `"`+how+`":[]`, `"`+how+`":[0]`, 1))
 }
 
-// loses is a booking whose first answer never comes, though it may have been carried
-// out; the next ones are as answer says. It tells how many keys it has seen.
-func loses(g *echo.Group, answer func(c echo.Context) error) (asked, keys *atomic.Int64) {
-	asked, keys = new(atomic.Int64), new(atomic.Int64)
-	var last atomic.Value
-	g.POST("/bookings/e", func(c echo.Context) error {
-		if key := c.Request().Header.Get("Idempotency-Key"); last.Swap(key) != key {
-			keys.Add(1)
-		}
-		if asked.Add(1) == 1 {
-			return c.HTML(http.StatusGatewayTimeout, "<h1>504</h1>")
-		}
-		return answer(c)
-	})
-	return asked, keys
-}
-
-func heldByThem(c echo.Context) error { return c.JSONBlob(201, order("held", nextYear)) }
-
-func takenByOthers(echo.Context) error {
-	return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", Extra: map[string]any{"seats": []string{"t0"}}}
-}
-
-// holdsInVain opens the page of an event and holds t0, without an answer.
-func holdsInVain(t *testing.T, answer func(c echo.Context) error) (p *browsertest.Page, c conn, asked, keys *atomic.Int64) {
+// chooses opens the page of an event, whose bookings are as mount says, and chooses t0.
+func chooses(t *testing.T, mount func(g *echo.Group)) (*browsertest.Page, *stream, conn) {
 	t.Helper()
 	s := newStream()
-	p = browsertest.Open(t, client(t, func(g *echo.Group) {
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
 		hall(g, s)
-		asked, keys = loses(g, answer)
+		mount(g)
 	})+"/events/e")
-	c = <-s.conns
-	c.say(hello)
-	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+	c := shows(s, "AAA=")
 	p.Until("counted", pricesAreThere)
 	browsertest.Eval[int](p, `document.getElementById('show-list').click(); document.querySelector('#list details').open = true; return 0;`)
 	p.Until("rows", `document.querySelector('#list details details')`)
 	browsertest.Eval[int](p, `document.querySelector('#list details details').open = true; return 0;`)
 	p.Until("seats", `document.querySelector('#list .seats button')`)
-	browsertest.Eval[int](p, `
-		document.querySelector('#list .seats button').click();
-		window.said = new Set();
-		new MutationObserver(() => said.add(document.getElementById('notes').innerText)).observe(document.getElementById('notes'), { childList: true, subtree: true });
-		return 0;`)
-	p.Until("chosen", `document.querySelector('[data-key=hold]')`)
-	browsertest.Eval[int](p, `document.querySelector('[data-key=hold]').click(); return 0;`)
-	p.Until("it has no answer", `said.size > 0 && document.getElementById('panel').ariaBusy === 'false'`)
-	return p, c, asked, keys
+	browsertest.Eval[int](p, `document.querySelector('#list .seats button').click(); `+hears)
+	p.Until("chosen", hold)
+	return p, s, c
 }
 
-const faster = `[...said].some((text) => text.includes('faster') || text.includes('Somebody'))`
-
-func TestAHoldWhoseAnswerWasLostIsFoundWhenTheMapShowsItsSeats(t *testing.T) {
-	p, c, asked, keys := holdsInVain(t, heldByThem)
-	turns(c, 6, "reserved")
-	p.Until("it is found", `document.getElementById('panel').dataset.stage === 'held'`)
-	if asked.Load() != 2 || keys.Load() != 1 {
-		t.Errorf("it was asked for %d times under %d keys", asked.Load(), keys.Load())
-	}
-	if browsertest.Eval[bool](p, `return `+faster) {
-		t.Errorf("it is said: %s", browsertest.Eval[string](p, `return [...said].join('; ')`))
-	}
+// shows sends a page that has come the map.
+func shows(s *stream, seats string) conn {
+	c := <-s.conns
+	c.say(hello)
+	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":%q,\"areas\":{\"pit\":50}}", seats)
+	return c
 }
 
-func TestASeatThatSomebodyElseGotIsToldThoughAHoldOfItHadNoAnswer(t *testing.T) {
-	p, c, asked, keys := holdsInVain(t, takenByOthers)
-	turns(c, 6, "reserved")
-	p.Until("it is told", faster+` && document.querySelector('.panel .gone')`)
-	if asked.Load() != 2 || keys.Load() != 1 {
-		t.Errorf("it was asked for %d times under %d keys", asked.Load(), keys.Load())
-	}
-}
+// hears keeps what is said in notes.
+const hears = `
+	window.said = new Set();
+	new MutationObserver(() => said.add(document.getElementById('notes').innerText)).observe(document.getElementById('notes'), { childList: true, subtree: true });
+	return 0;`
 
-func TestAnElementFindsItsHoldWhoseAnswerWasLost(t *testing.T) {
-	s := newStream()
-	var asked, keys *atomic.Int64
-	p, c := element(t, s, func(g *echo.Group) { asked, keys = loses(g, heldByThem) })
-	if code := browsertest.Eval[string](p, `return map.hold().then(() => 'held', (p) => p.code);`); code != "store_unavailable" {
-		t.Fatalf("a hold without an answer is %s", code)
-	}
-	turns(c, 6, "reserved")
-	p.Until("it is told", `heard.length`)
-	if heard := browsertest.Eval[string](p, `return heard.join()`); heard != "hold e.b1" || asked.Load() != 2 || keys.Load() != 1 {
-		t.Errorf("it is told %s; it was asked for %d times under %d keys", heard, asked.Load(), keys.Load())
-	}
-}
+const (
+	hold     = `document.querySelector('[data-key=hold]:not(:disabled)')`
+	isHeld   = `document.getElementById('panel').dataset.stage === 'held'`
+	isSought = `document.getElementById('panel').innerText.includes('looking for your order') && !document.querySelector('.instead')`
+	isTaken  = `/\b1 left/.test(document.getElementById('legend').innerText)` // t0, on the map
+)
 
 func TestAnElementThatIsTakenOutOfThePageTellsAndAsksNothingMore(t *testing.T) {
 	asked, answer := make(chan struct{}), make(chan struct{})
@@ -188,5 +141,110 @@ func TestAHoldIsLostForTheReasonItEndedAndForNoneBefore(t *testing.T) {
 	p.Until("it is told", `heard.length > 1`)
 	if heard := browsertest.Eval[string](p, `return heard.join()`); heard != "hold e.b1,lost released" {
 		t.Errorf("it is told %s", heard)
+	}
+}
+
+// orders answers what is asked of the order as these say, and then that it is held.
+func orders(g *echo.Group, answers ...echo.HandlerFunc) {
+	var asked atomic.Int64
+	g.GET("/bookings/e.b1", func(c echo.Context) error {
+		if n := int(asked.Add(1)); n <= len(answers) {
+			return answers[n-1](c)
+		}
+		return c.JSONBlob(200, order("held", nextYear))
+	})
+}
+
+func TestAReloadSaysNothingOfSeatsUntilTheOrderCanBeRead(t *testing.T) {
+	second := make(chan struct{})
+	p, s, _ := chooses(t, func(g *echo.Group) {
+		g.POST("/bookings/e", heldByThem)
+		orders(g, noAnswer, func(c echo.Context) error {
+			<-second
+			return c.JSONBlob(200, order("held", nextYear))
+		})
+	})
+	browsertest.Eval[int](p, hold+`.click(); return 0;`)
+	p.Until("held", isHeld)
+	p.Reload()
+	shows(s, "AQA=") // t0 is held
+	p.Until("the map is there", pricesAreThere)
+	browsertest.Eval[int](p, hears)
+	p.Until("its order is being looked for", isSought)
+	close(second)
+	p.Until("it is held", isHeld)
+	neverSaid(t, p, "are held") // which is no news
+	neverSaid(t, p, "faster")
+}
+
+func TestAnElementThatComesBackLosesNothingWhileItsOrderCannotBeRead(t *testing.T) {
+	s := newStream()
+	first := make(chan struct{})
+	p, c := element(t, s, func(g *echo.Group) {
+		g.POST("/bookings/e", heldByThem)
+		orders(g, func(c echo.Context) error {
+			<-first
+			return noAnswer(c)
+		})
+	})
+	browsertest.Eval[int](p, `await map.hold(); return 0;`)
+	turns(c, 6, "reserved")
+	browsertest.Eval[int](p, `
+		map.remove();
+		await new Promise((done) => setTimeout(done)); // it has ended
+		document.body.append(map);
+		return 0;`)
+	shows(s, "AQA=")
+	p.Until("the map is there", strings.Replace(isTaken, "document.getElementById", "map.shadowRoot.getElementById", 1))
+	close(first)
+	p.Until("it is told", `heard.length > 1`)
+	if heard := browsertest.Eval[string](p, `return heard.join() + ' ' + map.selection`); heard != "hold e.b1,hold e.b1 t0" {
+		t.Errorf("it is told %s", heard)
+	}
+}
+
+// cart is a Cart of t0, whose server answers what a test says.
+const cart = browsertest.Modules + `
+	const [{ Cart }, { State }, { Chart }] = await Promise.all(['cart.js', 'state.js', 'chart.js'].map(use));
+	const reads = [];
+	const api = { call: (method) => new Promise((done) => { if (method === 'GET') reads.push(done); }) };
+	const of = (state) => ({ bookingId: 'e.b1', state, seats: [{ ticketId: 't0' }], areas: [], total: { amount: 1, currency: 'EUR' } });
+	const kept = new Map([['seatcast.booking.e', 'e.b1']]);
+	const cart = new Cart(api, { id: 'e', prices: [], areas: [] }, { getItem: (k) => kept.get(k) ?? null, setItem: (k, v) => kept.set(k, v), removeItem: (k) => kept.delete(k) });
+	cart.on(new State(new Chart('c1', ` + house + `)));
+	const told = [];
+	cart.addEventListener('told', (e) => told.push(e.detail.what));
+	const resumed = cart.resume();
+	reads.shift()(of('paying'));
+	await resumed;
+`
+
+func TestAnAnswerThatWasOvertakenUndoesNothing(t *testing.T) {
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[string](p, cart+`
+		const early = cart.refresh(), late = cart.refresh();
+		reads[1](of('sold'));
+		await late;
+		reads[0](of('paying'));
+		await early;
+		return [cart.stage, ...told].join(' ');`)
+	if got != "sold sold" {
+		t.Errorf("it is %s", got)
+	}
+}
+
+func TestAnOrderThatIsDoneWithDoesNotComeBack(t *testing.T) {
+	p := browsertest.Open(t, client(t, noAPI))
+	got := browsertest.Eval[string](p, cart+`
+		const first = cart.refresh();
+		reads.shift()(of('sold'));
+		await first;
+		const late = cart.refresh();
+		cart.again();
+		reads.shift()(of('sold'));
+		await late;
+		return cart.stage;`)
+	if got != "picking" {
+		t.Errorf("it is %s", got)
 	}
 }

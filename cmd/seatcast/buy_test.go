@@ -145,6 +145,9 @@ func TestAReloadAtAnyStepLosesNothing(t *testing.T) {
 	p.Reload()
 	p.stage("held")
 	p.Until("the clock goes on", `/^[78]:/.test(`+clockShown+`)`)
+	if says := p.notes(); says != "" {
+		t.Errorf("after a reload it is told as news: %s", says)
+	}
 	p.Shot("held", browsertest.Desk, browsertest.Phone)
 	p.pays(declinedCard)
 	p.Until("it says why, and that it can be tried again", `document.querySelector('.hint.bad')?.innerText.includes('still held')`)

@@ -111,6 +111,12 @@ func (p page) told(words string) {
 	p.Until("it says "+words, fmt.Sprintf(`document.getElementById('notes').innerText.includes(%q)`, words))
 }
 
+// notes are those that are shown now.
+func (p page) notes() string {
+	p.t.Helper()
+	return browsertest.Eval[string](p.Page, `return document.getElementById('notes').innerText`)
+}
+
 // list opens the row of the club's first seats as buttons.
 func (p page) list() {
 	p.t.Helper()
@@ -179,8 +185,16 @@ func TestASeatTakenInBetweenCostsNothingElse(t *testing.T) {
 	h.shopper(n, "faster").hold(h.event, "", h.seats(1)...).want(t, http.StatusCreated, "")
 
 	p.press(holdButton)
-	p.told("Somebody was faster")
+	p.Until("it says what is gone", `document.querySelector('.instead')?.innerText.includes('Gone: Room, row A, seat 1.')`)
 	p.Until("one is gone, the other still chosen", holdButton+`?.innerText === 'Hold 1 of 2' && document.querySelectorAll('.panel .lines li').length === 2 && document.querySelectorAll('.panel .gone').length === 1`)
+	eventually(t, 30*time.Second, "the map shows the one otherwise than the other", func() bool {
+		picture := p.Picture()
+		at := func(seat int) color.Color {
+			x, y := p.place(seat)
+			return picture.At(int(x), int(y-4))
+		}
+		return at(0) != at(1) && at(0) != at(2) // the next is free
+	})
 	p.press(holdButton)
 	p.stage("held")
 

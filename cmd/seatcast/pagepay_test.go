@@ -192,6 +192,9 @@ func TestAShopperApprovesAtTheBankAndComesBackByWhicheverWay(t *testing.T) {
 	if both := browsertest.Eval[bool](p.Page, `return document.querySelector('.panel .working') !== null`); both {
 		t.Error("it waits for the bank, which waits for the shopper")
 	}
+	if says := p.notes(); says != "" {
+		t.Errorf("what the order says is said again: %s", says)
+	}
 	p.Shot("paying", browsertest.Desk)
 	if m := h.truth(t.Context(), h.rdb); m.At(0) != seatmap.Held {
 		t.Errorf("meanwhile the seat is %v", m.At(0))

@@ -70,7 +70,7 @@ class Api {
         return said;
       } catch (err) {
         const p = problem(err);
-        this.#line.backToLine(method, path, p.code);
+        if (!quiet) this.#line.backToLine(method, path, p.code);
         if (p.status !== 401) throw p;
         this.#shopper.forget();
         if (!again) throw p;

@@ -37,7 +37,7 @@ async function open(event) {
   header(event);
   const cart = new Cart(api, event, sessionStorage);
   const tabs = new Tabs(event.id, cart, () => session.account);
-  const choice = new Choice(event.id, cart);
+  const choice = new KeptChoice(event.id, cart);
   const sheet = new Sheet(document.querySelector(".side"), cart, () => {
     say.note(t.event.back);
     $("map").focus();
@@ -85,7 +85,7 @@ async function open(event) {
   sheet.resumed();
   tabs.ask();
 }
-class Choice {
+class KeptChoice {
   #cart;
   #key;
   #known = false;
@@ -123,13 +123,16 @@ function header(event) {
   $("where").textContent = `${event.venue} · ${when(event.startsAt, event.zone)}`;
 }
 function told(cart, places) {
-  cart.addEventListener("problem", (e) => say.note(sentence(e.detail), "bad"));
+  cart.addEventListener("problem", (e) => {
+    if (e.detail.code === "seats_taken") say.announce(sentence(e.detail));
+    else say.note(sentence(e.detail), "bad");
+  });
   cart.addEventListener("told", (e) => {
+    if (e.detail.what === "asked") return say.announce(t.event.asked);
     const says = {
       held: cart.unheld ? [t.event.unheld, "plain"] : [t.event.held, "good"],
       extended: [t.event.extended, "good"],
       sold: [t.event.sold, "good"],
-      asked: [t.event.asked, "plain"],
       declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, "bad"],
       cancelled: [t.event.cancelledPayment, "plain"],
       lost: [t.event.lost(e.detail.what === "lost" ? places(e.detail.seats) : ""), "bad"]

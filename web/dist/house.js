@@ -77,7 +77,7 @@ class House {
     });
     this.#list = new SeatList(this.#parts.list, { cart, event, filter: this.#filter, pick });
     this.#prices = new Prices(this.#parts.legend, this.#filter, () => this.#filtered());
-    cart.addEventListener("change", () => this.#map.looks(cart.picked, cart.mine));
+    cart.addEventListener("change", () => this.#map.looks(cart.wanted, cart.mine, cart.gone));
   }
   /** open fetches the chart, and begins to follow the map. */
   async open() {

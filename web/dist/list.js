@@ -1,7 +1,7 @@
 import { ACCESSIBLE, COMPANION, RESTRICTED } from './chart.js';
 import { h } from './dom.js';
 import { t } from './lang.js';
-import { AVAILABLE } from './state.js';
+import { AVAILABLE, HELD } from './state.js';
 import { Stepper } from './stepper.js';
 import { remaining, price, money } from './words.js';
 
@@ -146,8 +146,9 @@ class SeatList {
   }
   /** seat says in words what the map says in shapes. */
   #seat(state, button, i, mine) {
-    const picked = this.#cart.picked.has(i);
-    const status = state.status[i];
+    const chosen = this.#cart.picked.has(i);
+    const picked = chosen && this.#cart.free(i);
+    const status = statusOf(state, i, this.#cart);
     const c = state.chart;
     const kind = mine ? "mine" : picked ? "picked" : KINDS[status];
     if (button.dataset.kind === kind) return;
@@ -156,7 +157,7 @@ class SeatList {
     const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : t.seat.status[status]];
     button.setAttribute("aria-label", words.join(", "));
     button.setAttribute("aria-pressed", String(picked || mine));
-    button.setAttribute("aria-disabled", String(this.#readonly || !picked && status !== AVAILABLE));
+    button.setAttribute("aria-disabled", String(this.#readonly || !chosen && status !== AVAILABLE));
     button.title = words.slice(1).join(" · ");
     button.dataset.marks = marks(c.flags[i]);
   }
@@ -166,9 +167,12 @@ function remarks(chart, i) {
   return flags.filter(([f]) => chart.flags[i] & f).map(([, words]) => words);
 }
 const marks = (flags) => [flags & ACCESSIBLE && "wheelchair", flags & COMPANION && "companion", flags & RESTRICTED && "restricted"].filter((m) => m).join(" ");
+function statusOf(state, i, cart) {
+  return state.status[i] === AVAILABLE && cart.gone.has(i) ? HELD : state.status[i];
+}
 function describe(state, i, cart, event) {
   const c = state.chart;
-  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) ? t.seat.chosen : t.seat.status[state.status[i]];
+  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) && cart.free(i) ? t.seat.chosen : t.seat.status[statusOf(state, i, cart)];
   return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
 }
 const capital = (words) => words[0].toUpperCase() + words.slice(1);

@@ -3,6 +3,7 @@ import { listen } from './gestures.js';
 import { paintAreas, paintSectionLabels, paintShapes, PICKABLE, paintRowLabels } from './legend.js';
 import { pen, Painter, theme, DIM, PICKED, MINE } from './paint.js';
 import { Rasters, paintSlabs } from './raster.js';
+import { AVAILABLE, HELD } from './state.js';
 import { View } from './view.js';
 
 const DIRECT = 2600;
@@ -42,7 +43,7 @@ class SeatMap {
   // i → since when
   #hover = -1;
   #looks = /* @__PURE__ */ new Map();
-  // i → PICKED or MINE
+  // i → PICKED, MINE or HELD
   #life = new AbortController();
   constructor(canvas, above, { events, sells, filter }) {
     this.#canvas = canvas;
@@ -102,9 +103,10 @@ class SeatMap {
     this.#rasters.stale();
     this.#move();
   }
-  /** looks says which seats are chosen and which are the shopper's own. */
-  looks(picked, mine) {
+  /** looks says which seats are chosen, which are the shopper's own, and which are gone though they may not be shown so yet. */
+  looks(picked, mine, gone) {
     this.#looks = /* @__PURE__ */ new Map();
+    for (const i of gone) if (this.#state?.status[i] === AVAILABLE) this.#looks.set(i, HELD);
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
     this.#redraw();
@@ -210,8 +212,9 @@ class SeatMap {
     if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink);
     if (!own.length) return;
     if (this.#chart.radius * to.k < 4) {
-      for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent);
+      for (const i of own) if (look(i) !== HELD) this.#ring(ctx, to, i, this.#painter.colors.accent);
     }
+    this.#painter.bare(ctx, own.filter((i) => look(i) === HELD), to);
     this.#painter.seats(ctx, own, to, look);
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }

@@ -180,6 +180,7 @@ class Panel {
     const cart = this.#cart;
     const parts = [head(t.panel.yourSeats)];
     if (this.#event.state === "cancelled") return [...parts, h("p", { class: "soft" }, t.panel.noOrder)];
+    if (cart.seeking) return [...parts, h("p", { class: "soft working" }, t.panel.seeking)];
     if (cart.size) parts.push(this.#total());
     if (!cart.picked.size) parts.push(h("p", { class: "soft" }, this.#event.holds ? t.panel.chooseToHold : t.panel.chooseToBook));
     if (!cart.picked.size && cart.mostParty > 0 && state.chart.size > 0) parts.push(this.#best());

@@ -43,7 +43,7 @@ export interface Answer<T> { said: T; age: number }
 interface Call {
   body?: object;
   key?: string; // the Idempotency-Key
-  quiet?: boolean; // asks nobody to sign in
+  quiet?: boolean; // asks nobody to sign in, and leads nobody away
 }
 
 /** Shopper is who calls are made for. */
@@ -105,7 +105,7 @@ export class Api {
         return said;
       } catch (err) {
         const p = problem(err);
-        this.#line.backToLine(method, path, p.code);
+        if (!quiet) this.#line.backToLine(method, path, p.code);
         if (p.status !== 401) throw p;
         this.#shopper.forget();
         if (!again) throw p;

@@ -1,4 +1,4 @@
-// What the shopper has chosen, holds and pays for. No elements here: whoever
+// What the shopper holds and pays for, beside what is chosen. No elements here: whoever
 // shows it listens for "change", "problem" and "told".
 //
 //	picking ──hold──▶ held ──pay──▶ paying ──▶ sold
@@ -6,15 +6,14 @@
 //	   └──given back, time over, lost───┘
 //
 // A payment may wait for a step of its shopper's (action), such as an approval at
-// the bank. What must be known to take it after a reload is kept where the page says,
-// and so is a hold that was asked for and has no answer yet.
+// the bank. What must be known to take it after a reload is kept where the page says.
 // What was chosen survives every way back to picking.
 
 import { newKey, problem, Problem, type Api } from './api';
-import type { Chart } from './chart';
-import { near, type Offer } from './near';
-import { allIn, type Costs } from './price';
-import { AVAILABLE, HELD, SOLD, type State } from './state';
+import { Asked } from './asked';
+import { Choice } from './choice';
+import type { Costs } from './price';
+import { AVAILABLE, HELD, SOLD } from './state';
 import type * as wire from './wire';
 
 /** Stage is how far an order is. */
@@ -35,10 +34,6 @@ interface Events {
 /** Payment is one under way, or without an answer. */
 interface Payment { booking: string; key: string; method: string; attempt?: string }
 
-/** Asked is a hold without an answer. */
-interface Asked { key: string; body: wire.Take; at: number } // Unix milliseconds of the device's clock
-
-const FRESH = 60000; // ms after which a hold that was never answered is not wanted any more
 const SETTLE = 500; // ms within which whoever's order has changed asks for it: many may at once
 
 /** What the map shows of an order's seats while nothing happens to it. */
@@ -54,42 +49,29 @@ export interface Cart {
 export type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 
 /** Cart is one order for one event. */
-export class Cart extends EventTarget {
+export class Cart extends Choice {
   stage: Stage = 'picking';
-  picked = new Set<number>(); // seats by i, in the order they were chosen
-  places = new Map<string, number>(); // area → quantity
-  gone = new Set<number>(); // seats the server said are taken; until the map says otherwise
   booking: wire.Order | null = null; // the server's answer
-  prices = new Map<string, number>(); // category → minor units, on the chart in force, without fees
-  alones = new Map<string, number>(); // the same for one ticket alone, with all fees
-  party = 2; // seats to ask for when the house chooses
-  wish: Omit<wire.Wish, 'quantity'> = {}; // what else is asked of it
-  max = Infinity; // seats and places the page allows, whatever the event does
   busy = false;
+  seeking = false; // whether there is an order is not known yet; busy with that
   action: wire.Action | null = null; // what the payment waits for
   stepping = false; // the shopper is at it
   #api: Api;
-  #event: wire.Event;
   #kept: Kept;
   #stopped = false;
-  #chart!: Chart; // since the first was followed
-  #state!: State;
-  #key = newKey();
-  #bestKey = newKey();
   #payment: Payment | null = null;
   #payTurn = 0;
-  #known = false; // the map says what is free
-  #ours = new Set<number>(); // seats that were asked for or given back: whose they are the map may not show yet
-  #offer: (Offer & { of: string }) | null = null;
   #acts = 0; // an answer that was asked for before the last of them comes too late
+  #reads = 0; // asked for, of the order
+  #read = 0; // the last of them that was answered; those before it come too late
   #asking = 0; // timer
-  #unanswered: Asked | null = null; // it may have been carried out
+  #asked: Asked;
 
   constructor(api: Api, event: wire.Event, kept: Kept) {
-    super();
+    super(event);
     this.#api = api;
-    this.#event = event;
     this.#kept = kept;
+    this.#asked = new Asked(api, event.id, kept);
   }
 
   /** stop asks the server nothing more by itself. */
@@ -98,83 +80,56 @@ export class Cart extends EventTarget {
     clearTimeout(this.#asking);
   }
 
-  /**
-   * on follows a chart and its state, and the event as it is sold on it. Seats
-   * chosen on another chart are found again by ticketId.
-   */
-  on(state: State): void {
-    const old: Chart | undefined = this.#chart;
-    this.prices = new Map(this.#event.prices.map((p) => [p.category, p.amount]));
-    this.alones = new Map(this.#event.prices.map((p) => [p.category, p.allIn ?? p.amount]));
-    this.#chart = state.chart;
-    this.#state = state;
-    this.#known = false;
-    this.#ours.clear();
-    if (!old) return;
-    const kept = [...this.picked].map((i) => this.#chart.byTicketId.get(old.ticketId[i])).filter((i) => i !== undefined);
-    const areas = new Set(this.#event.areas.map((a) => a.area));
-    const left = [...this.places].filter(([area]) => areas.has(area));
-    const lost = kept.length < this.picked.size || left.length < this.places.size;
-    this.picked = new Set(kept);
-    this.places = new Map(left);
-    this.gone.clear();
-    this.#changed(lost);
-  }
-
   /** seen follows changes of the map: what is free, what was chosen and is gone, and what has become of the order's seats. */
   seen(seats: number[]): void {
-    const { status } = this.#state;
     const picking = this.stage === 'picking';
-    let any = !this.#known;
-    const lost: number[] = [];
-    const unsure = new Set((this.#unanswered?.body.ticketIds ?? []).map((id) => this.#chart.byTicketId.get(id))); // perhaps held for whoever asks
-    for (const i of seats) {
-      any ||= this.picked.has(i) || this.#offer !== null && this.#offer.seats.includes(i);
-      if (unsure.has(i)) this.#ours.add(i);
-      else if (!this.busy) this.#ours.delete(i);
-      if (status[i] === AVAILABLE) this.gone.delete(i);
-      else if (this.#known && picking && !this.busy && this.picked.has(i) && !unsure.has(i) && !this.gone.has(i)) lost.push(i);
-    }
-    this.#known = true;
+    const first = !this.known;
+    const lost = this.heard(seats);
     if (lost.length) this.#tell({ what: 'lost', seats: lost });
-    if (any) this.#changed();
-    if (this.busy || this.#asking || this.#stopped) return;
-    const mine = picking ? unsure : new Set(this.mine);
-    if (seats.some((i) => mine.has(i) && status[i] !== (SHOWN[this.stage] ?? AVAILABLE))) {
-      this.#asking = setTimeout(() => {
-        this.#asking = 0;
-        if (this.#unanswered) this.#repeat(this.#unanswered);
-        else this.refresh();
-      }, Math.random() * SETTLE);
-    }
+    if (first || seats.some((i) => this.concerns(i))) this.changed();
+    if (this.#asked.lost && !this.#asked.fresh && !this.#missing) this.#giveUp();
+    const mine = picking ? null : new Set(this.mine);
+    if (mine && !this.busy && seats.some((i) => mine.has(i) && this.state.status[i] !== SHOWN[this.stage])) this.#soon(Math.random() * SETTLE);
+    this.#look();
   }
 
-  /** free says whether a chosen seat can still be held. */
-  free(i: number): boolean {
-    return (this.#state.status[i] === AVAILABLE || this.#ours.has(i)) && !this.gone.has(i);
+  /** unsure are the seats of a hold without an answer: they may be this shopper's. */
+  protected override get unsure(): Set<number> {
+    return new Set(this.at(this.#asked.lost?.ticketIds ?? []));
   }
 
-  /** lost are the chosen seats that somebody else has got. */
-  get lost(): number[] {
-    return this.#known ? [...this.picked].filter((i) => !this.free(i)) : [];
+  /** missing says that such a hold is to be asked for again: somebody has its seats, of which some are still chosen, or the map cannot show who has them. */
+  get #missing(): boolean {
+    const { lost, wanted } = this.#asked;
+    if (!lost?.ticketIds) return wanted;
+    const seats = [...this.unsure];
+    return this.known && seats.some((i) => this.picked.has(i)) && seats.some((i) => this.state.status[i] !== AVAILABLE);
   }
 
-  /** offer is what may be taken in place of all that is chosen, some of which is lost. It stays the same while it is free. */
-  get offer(): Offer | null {
-    const { lost } = this;
-    if (this.stage !== 'picking' || !lost.length) return this.#offer = null;
-    const of = `${[...this.picked].join()} ${lost.join()}`;
-    const free = (i: number) => this.free(i);
-    if (this.#offer?.of !== of || !this.#offer.seats.every(free)) {
-      const found = near(this.#chart, [...this.picked], free, this.#event.orphans);
-      this.#offer = found && { ...found, of };
-    }
-    return this.#offer;
+  /** look asks for it, in a moment. */
+  #look(): void {
+    if (this.stage === 'picking' && !this.busy && this.#missing) this.#soon(this.#asked.wait);
+  }
+
+  /** soon asks, in so many ms, for what the map says there is news of. */
+  #soon(wait: number): void {
+    if (this.#asking || this.#stopped) return;
+    this.#asking = setTimeout(() => {
+      this.#asking = 0;
+      if (this.stage !== 'picking') this.refresh();
+      else if (this.#missing) this.#repeat();
+    }, wait);
+  }
+
+  /** giveUp has the seats of a hold without an answer be those of whoever the map says has them. */
+  #giveUp(): void {
+    for (const i of this.unsure) this.ours.delete(i);
+    this.#asked.forget();
   }
 
   /** mine are the seats of the booking. */
   get mine(): number[] {
-    return (this.booking?.seats ?? []).map((s) => this.#chart.byTicketId.get(s.ticketId)).filter((i) => i !== undefined);
+    return this.at((this.booking?.seats ?? []).map((s) => s.ticketId));
   }
 
   /** order is the booking of any stage but picking. */
@@ -187,116 +142,9 @@ export class Cart extends EventTarget {
     return this.booking?.holds === false;
   }
 
-  /** wanted are the chosen seats that can be held now. */
-  get wanted(): number[] {
-    return [...this.picked].filter((i) => this.free(i));
-  }
-
-  /** size counts what is chosen. */
-  get size(): number {
-    return this.picked.size + [...this.places.values()].reduce((sum, n) => sum + n, 0);
-  }
-
-  /** price of one seat without fees, in minor units. */
-  price(i: number): number {
-    return this.prices.get(this.#category(i)) ?? 0;
-  }
-
-  /** alone is what one seat costs, bought alone, with all fees. */
-  alone(i: number): number {
-    return this.alones.get(this.#category(i)) ?? 0;
-  }
-
-  #category(i: number): string {
-    return this.#chart.categories[this.#chart.category[i]].name;
-  }
-
   /** costs is what is held, or would be now: all in, and what of it is which fee. */
-  get costs(): Costs {
-    if (this.stage !== 'picking') return { total: this.order.total.amount, fees: this.order.fees ?? [] };
-    const prices = this.wanted.map((i) => this.price(i));
-    for (const a of this.#event.areas) prices.push(...new Array<number>(this.places.get(a.area) ?? 0).fill(this.prices.get(a.category) ?? 0));
-    return allIn(prices, this.#event.fees);
-  }
-
-  /** toggle chooses a seat or takes it out again. */
-  toggle(i: number): 'added' | 'removed' | 'full' | 'not free' | 'busy' {
-    if (this.stage !== 'picking' || this.busy) return 'busy';
-    if (this.picked.has(i)) {
-      this.picked.delete(i);
-      this.gone.delete(i);
-      this.#changed(true);
-      return 'removed';
-    }
-    if (!this.free(i)) return 'not free';
-    if (this.size >= this.most) return 'full';
-    this.picked.add(i);
-    this.#changed(true);
-    return 'added';
-  }
-
-  /** most is how many seats and places may be chosen. */
-  get most(): number {
-    return Math.min(this.max, this.#event.seatsPerBooking ?? Infinity);
-  }
-
-  /**
-   * only chooses seats by ticketId in place of those that were, as many as may be, and
-   * returns those of them that are not free.
-   */
-  only(ids: string[]): string[] {
-    const at = (id: string) => this.#chart.byTicketId.get(id) ?? -1;
-    const free = [...new Set(ids)].filter((id) => at(id) >= 0 && this.free(at(id)));
-    this.picked = new Set(free.slice(0, Math.max(0, this.most - (this.size - this.picked.size))).map(at));
-    this.#changed(true);
-    return ids.filter((id) => !free.includes(id));
-  }
-
-  /** restore chooses what was chosen before a reload, also what is gone since. */
-  restore(ids: string[], places: [area: string, quantity: number][]): void {
-    this.picked = new Set(ids.map((id) => this.#chart.byTicketId.get(id)).filter((i) => i !== undefined).slice(0, this.most));
-    for (const [area, n] of places) if (this.#event.areas.some((a) => a.area === area)) this.setPlaces(area, n);
-    this.#changed(true);
-  }
-
-  /** chosen are the chosen seats by ticketId. */
-  get chosen(): string[] {
-    return [...this.picked].map((i) => this.#chart.ticketId[i]);
-  }
-
-  /** setPlaces wants so many places of an area. */
-  setPlaces(area: string, n: number): void {
-    const most = this.most - this.size + (this.places.get(area) ?? 0);
-    const q = Math.max(0, Math.min(n, most));
-    if (q) this.places.set(area, q);
-    else this.places.delete(area);
-    this.#changed(true);
-  }
-
-  /** mostParty is how many seats the house can be asked for beside the places chosen. */
-  get mostParty(): number {
-    return Math.min(this.max, this.#event.seatsPerBooking ?? 100) - (this.size - this.picked.size);
-  }
-
-  /** setParty says how many seats the house is to choose. */
-  setParty(n: number): void {
-    this.party = Math.max(1, Math.min(n, this.mostParty));
-    this.#changed(true);
-  }
-
-  /** setWish says which seats the house is to choose among. */
-  setWish(wish: Omit<wire.Wish, 'quantity'>): void {
-    this.wish = wish;
-    this.#bestKey = newKey();
-    this.#changed();
-  }
-
-  /** clear takes everything out. */
-  clear(): void {
-    this.picked.clear();
-    this.places.clear();
-    this.gone.clear();
-    this.#changed(true);
+  override get costs(): Costs {
+    return this.stage === 'picking' ? super.costs : { total: this.order.total.amount, fees: this.order.fees ?? [] };
   }
 
   /** hold asks for everything that is chosen and free: all of it, or nothing. */
@@ -304,38 +152,65 @@ export class Cart extends EventTarget {
     return this.#busily(async () => {
       const body: wire.Take = {};
       const seats = this.wanted;
-      if (seats.length) body.ticketIds = seats.map((i) => this.#chart.ticketId[i]);
-      if (this.places.size) body.areas = this.#areas;
-      for (const i of seats) this.#ours.add(i); // the map may show them as held before the answer is here
-      await this.#askFor({ key: this.#key, body, at: Date.now() });
-    });
-  }
-
-  /** repeat asks again for a hold that had no answer, as the map shows that somebody has its seats. */
-  #repeat(asked: Asked): Promise<void> {
-    return this.#busily(async () => {
+      if (seats.length) body.ticketIds = seats.map((i) => this.chart.ticketId[i]);
+      if (this.places.size) body.areas = this.areas;
+      for (const i of seats) this.ours.add(i); // the map may show them as held before the answer is here
       try {
-        await this.#askFor(asked);
+        await this.#ask(body);
       } catch (err) {
-        if (!problem(err).passing) throw err;
+        throw this.#refused(problem(err));
       }
     });
   }
 
-  async #askFor(asked: Asked): Promise<void> {
+  /**
+   * ask asks for a hold. One that has no answer is asked for first: if it is there it
+   * is the order, with the seats that are asked for now if it can have them.
+   */
+  async #ask(body: wire.Take): Promise<void> {
+    const { lost } = this.#asked;
+    const same = JSON.stringify(lost) === JSON.stringify(body);
+    const there = lost && await this.#asked.again(false).catch((err) => {
+      const p = problem(err);
+      if (this.#asked.lost || same && p.code !== 'hold_expired') throw p; // expired: it was there
+      return null;
+    });
+    this.#take(there ?? await this.#asked.send(body));
+    if (there && !same && this.stage === 'held') await this.#exchange(body.ticketIds ?? []);
+  }
+
+  /** exchange gives the order other seats. */
+  async #exchange(ticketIds: string[]): Promise<void> {
+    const has = new Set((this.order.seats ?? []).map((s) => s.ticketId));
+    if (!ticketIds.length || ticketIds.length === has.size && ticketIds.every((id) => has.has(id))) return;
     try {
-      await this.#ask(asked);
+      this.#take(await this.#api.call('PUT', `/v1/bookings/${this.order.bookingId}/seats`, { body: { ticketIds } }));
     } catch (err) {
       const p = problem(err);
-      // After an answer the next try is a new request; without one it is
-      // the same, which the server must not carry out twice.
-      if (!p.passing) {
-        this.#key = newKey();
-        this.#ours.clear();
-      }
-      this.#lose(p.seats ?? []);
-      throw p;
+      if (p.code !== 'seats_taken') throw p;
+      this.#tell({ what: 'lost', seats: this.at(p.seats ?? []) });
     }
+  }
+
+  /** repeat asks again for a hold that had no answer. Nobody has told it to, so it says only what has become of seats that are chosen. */
+  #repeat(): Promise<void> {
+    const unsure = this.unsure;
+    return this.#busily(async () => {
+      try {
+        this.#take(await this.#asked.again(true));
+      } catch (err) {
+        this.#refused(problem(err));
+        const lost = this.lost.filter((i) => unsure.has(i));
+        if (lost.length) this.#tell({ what: 'lost', seats: lost });
+      }
+    });
+  }
+
+  /** refused follows what a problem says of the seats that were asked for, and returns it. */
+  #refused(p: Problem): Problem {
+    if (!p.passing && !this.#asked.lost) this.ours.clear();
+    for (const i of this.at(p.seats ?? [])) this.gone.add(i);
+    return p;
   }
 
   /** instead holds what is offered in place of what is chosen. */
@@ -343,7 +218,7 @@ export class Cart extends EventTarget {
     const { offer } = this;
     if (!offer || this.busy) return;
     this.picked = new Set(offer.seats);
-    this.#changed(true);
+    this.changed(true);
     await this.hold();
   }
 
@@ -351,46 +226,14 @@ export class Cart extends EventTarget {
   best(): Promise<void> {
     return this.#busily(async () => {
       const body: wire.Take = { bestAvailable: { quantity: Math.min(this.party, this.mostParty), ...this.wish } };
-      if (this.places.size) body.areas = this.#areas;
+      if (this.places.size) body.areas = this.areas;
       try {
-        await this.#ask({ key: this.#bestKey, body, at: Date.now() });
+        await this.#ask(body);
       } catch (err) {
         const p = problem(err);
-        if (!p.passing) this.#bestKey = newKey();
         throw p.code === 'seats_taken' ? new Problem({ ...p, code: 'best_taken' }) : p;
       }
     });
-  }
-
-  /** ask sends a hold, and keeps it until it is answered. Sent again it is the same one. */
-  async #ask(asked: Asked): Promise<void> {
-    const { key, body } = asked;
-    this.#kept.setItem(this.#askedStorage, JSON.stringify(asked));
-    try {
-      this.#take(await this.#api.call('POST', `/v1/bookings/${this.#event.id}`, { body, key }));
-    } catch (err) {
-      const p = problem(err);
-      if (p.passing) {
-        if (p.status !== 429) this.#unanswered = asked;
-        throw p;
-      }
-      this.#unanswered = null;
-      this.#kept.removeItem(this.#askedStorage);
-      throw p;
-    }
-    this.#kept.removeItem(this.#askedStorage);
-  }
-
-  get #areas(): wire.Take['areas'] {
-    return [...this.places].map(([area, quantity]) => ({ area, quantity }));
-  }
-
-  /** lose marks seats that are gone, by ticketId. */
-  #lose(gone: string[]): void {
-    for (const id of gone) {
-      const i = this.#chart.byTicketId.get(id);
-      if (i !== undefined) this.gone.add(i);
-    }
   }
 
   /** extend asks for more time, within the cap. */
@@ -453,7 +296,7 @@ export class Cart extends EventTarget {
   async step(take: () => Promise<void>): Promise<void> {
     if (this.stepping) return;
     this.stepping = true;
-    this.#changed();
+    this.changed();
     try {
       await take();
       if (this.stage === 'paying') await this.#confirm();
@@ -461,7 +304,7 @@ export class Cart extends EventTarget {
       this.#problem(problem(err));
     } finally {
       this.stepping = false;
-      this.#changed();
+      this.changed();
     }
   }
 
@@ -469,11 +312,15 @@ export class Cart extends EventTarget {
   async refresh(): Promise<void> {
     if (!this.booking) return;
     const acts = this.#acts;
+    const read = ++this.#reads;
+    const inTime = () => acts === this.#acts && read > this.#read && !this.#stopped;
     try {
       const answer = await this.#api.call<wire.Order>('GET', `/v1/bookings/${this.booking.bookingId}`);
-      if (acts === this.#acts && !this.#stopped) this.#take(answer);
+      if (!inTime()) return;
+      this.#read = read;
+      this.#take(answer);
     } catch (err) {
-      if (problem(err).status === 404 && acts === this.#acts) this.#over({ code: 'hold_expired' });
+      if (problem(err).status === 404 && inTime()) this.#over({ code: 'hold_expired' });
     }
   }
 
@@ -499,45 +346,68 @@ export class Cart extends EventTarget {
     return this.stage === 'paying' && !this.#payment;
   }
 
-  /** resume finds the booking that is kept, of before a reload, or asks once more for one that had no answer. */
+  /** resume finds the order that is kept, of before a reload, or asks again for a hold that had no answer, until it is known how that stands. */
   async resume(): Promise<void> {
     const id = this.#kept.getItem(this.#storage);
-    if (!id) return this.#askAgain();
-    const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
-    if (kept?.booking === id) this.#payment = kept;
-    try {
-      this.#take(await this.#api.call('GET', `/v1/bookings/${id}`));
-    } catch (err) {
-      if (!problem(err).passing) this.#kept.removeItem(this.#storage);
-    }
+    if (!id && !this.#asked.wanted) return;
+    this.seeking = true;
+    await this.#busily(async () => {
+      await (id ? this.#seek(id) : this.#seekAsked());
+      this.seeking = false;
+    });
     this.#recall();
   }
 
-  async #askAgain(): Promise<void> {
-    const asked = JSON.parse(this.#kept.getItem(this.#askedStorage) ?? 'null') as Asked | null;
-    if (!asked || Date.now() - asked.at > FRESH) return;
+  async #seek(id: string): Promise<void> {
+    const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
+    if (kept?.booking === id) this.#payment = kept;
     try {
-      await this.#ask(asked);
+      const answer = await this.#insist(() => !this.booking, () => this.#api.call<wire.Order>('GET', `/v1/bookings/${id}`));
+      if (answer && !this.booking) this.#take(answer, true);
     } catch (err) {
-      problem(err); // what is chosen is still chosen
+      problem(err); // it is over, or somebody else's
+      this.#kept.removeItem(this.#storage);
+    }
+  }
+
+  async #seekAsked(): Promise<void> {
+    try {
+      const answer = await this.#insist(() => !this.booking && this.#asked.wanted, () => this.#asked.again(true));
+      if (answer) this.#take(answer);
+    } catch (err) {
+      this.#refused(problem(err)); // what is chosen is still chosen
     }
   }
 
   /** recall asks what the payment of a page that is gone waits for. */
   async #recall(): Promise<void> {
-    for (let wait = 1000; this.stage === 'paying' && this.#payment && !this.#stopped; wait = Math.min(10000, wait * 2)) {
-      try {
-        const { action } = await this.#post(this.#payment);
-        return this.#wait(action, false);
-      } catch (err) {
-        if (!problem(err).passing) return;
-      }
-      await new Promise((done) => { setTimeout(done, wait); });
+    try {
+      const receipt = await this.#insist(() => this.stage === 'paying' && this.#payment !== null, () => this.#post(this.#payment!));
+      this.#wait(receipt?.action, false);
+    } catch (err) {
+      problem(err); // the verdict says it
     }
+  }
+
+  /** insist makes a call, again while it fails in passing and is wanted, and returns its answer; null: it was not wanted any more. */
+  async #insist<T>(wanted: () => boolean, call: () => Promise<T>): Promise<T | null> {
+    for (let wait = 1000; wanted() && !this.#stopped; wait = Math.min(10000, wait * 2)) {
+      let pause = wait * (0.5 + Math.random());
+      try {
+        return await call();
+      } catch (err) {
+        const p = problem(err);
+        if (!p.passing) throw p;
+        pause = Math.max(pause, p.retryAfter);
+      }
+      await new Promise((done) => { setTimeout(done, pause); });
+    }
+    return null;
   }
 
   /** again begins a new order after a finished one. */
   again(): void {
+    this.#acts++;
     this.booking = null;
     this.stage = 'picking';
     this.#kept.removeItem(this.#storage);
@@ -545,15 +415,11 @@ export class Cart extends EventTarget {
   }
 
   get #storage(): string {
-    return `seatcast.booking.${this.#event.id}`;
-  }
-
-  get #askedStorage(): string {
-    return `seatcast.hold.${this.#event.id}`;
+    return `seatcast.booking.${this.event.id}`;
   }
 
   get #paymentStorage(): string {
-    return `seatcast.payment.${this.#event.id}`;
+    return `seatcast.payment.${this.event.id}`;
   }
 
   #remember(payment: Payment | null): void {
@@ -562,9 +428,8 @@ export class Cart extends EventTarget {
     else this.#kept.removeItem(this.#paymentStorage);
   }
 
-  /** take follows what the server says of the booking. */
-  #take(answer: wire.Order): void {
-    this.#unanswered = null;
+  /** take follows what the server says of the booking. Resumed: it is one of before a reload, of which only what is new since is told. */
+  #take(answer: wire.Order, resumed = false): void {
     const declined = answer.state === 'held' && this.#declined(answer.attempts ?? []);
     this.booking = { ...this.booking, holds: true, ...answer }; // said only where it is false
     const stage = STEADY[answer.state];
@@ -576,16 +441,17 @@ export class Cart extends EventTarget {
       return;
     }
     const entered = stage !== this.stage;
+    const news = entered && !(resumed && (stage === 'held' || !this.#payment));
     this.stage = stage;
     this.gone.clear();
     this.#kept.setItem(this.#storage, answer.bookingId);
     if (stage !== 'paying') this.action = null;
     if (declined || stage === 'sold') this.#remember(null);
     if (declined) this.#tell({ what: 'declined' });
-    if (entered && (answer.state === 'sold' || stage === 'held' && !declined)) this.#tell({ what: answer.state === 'sold' ? 'sold' : 'held' });
+    if (news && (answer.state === 'sold' || stage === 'held' && !declined)) this.#tell({ what: answer.state === 'sold' ? 'sold' : 'held' });
     if (entered && stage === 'paying') this.#verdict();
     if (entered && stage === 'sold') this.#ripen();
-    this.#changed();
+    this.changed();
   }
 
   /** declined is the try that failed since we last knew, in this page or before it was reloaded. */
@@ -596,25 +462,24 @@ export class Cart extends EventTarget {
   /** over ends the order, for a reason or none. */
   #over(why: { code: string; lost?: string[] | undefined; reason?: string | undefined } | null): void {
     this.#pickAgain();
-    this.#lose(why?.lost ?? []);
-    this.#changed();
+    for (const i of this.at(why?.lost ?? [])) this.gone.add(i);
+    this.changed();
     if (why) this.#problem(new Problem(why));
   }
 
   /** pickAgain goes back to picking with the seats of the booking chosen. */
   #pickAgain(): void {
     this.#payTurn++;
+    this.#acts++;
     this.picked = new Set(this.mine);
-    for (const i of this.picked) if (this.#state.status[i] === HELD) this.#ours.add(i); // free, once the map has heard
+    for (const i of this.picked) if (this.state.status[i] === HELD) this.ours.add(i); // free, once the map has heard
     this.places = new Map((this.booking?.areas ?? []).map((a) => [a.area, a.quantity]));
     this.booking = null;
     this.stage = 'picking';
-    this.#key = newKey();
-    this.#bestKey = newKey();
     this.action = null;
     this.#remember(null);
     this.#kept.removeItem(this.#storage);
-    this.#changed();
+    this.changed();
   }
 
   /** verdict asks until the payment has one; while it is unknown nothing is released. */
@@ -655,7 +520,7 @@ export class Cart extends EventTarget {
     if (this.busy) return;
     this.busy = true;
     this.#acts++;
-    this.#changed();
+    this.changed();
     try {
       await f();
     } catch (err) {
@@ -663,7 +528,8 @@ export class Cart extends EventTarget {
     } finally {
       this.busy = false;
       this.#acts++;
-      this.#changed();
+      this.changed();
+      this.#look();
     }
   }
 
@@ -693,9 +559,10 @@ export class Cart extends EventTarget {
   }
 
   /** changed tells; another choice is another request. */
-  #changed(chosen = false): void {
-    if (chosen) [this.#key, this.#bestKey] = [newKey(), newKey()];
-    this.dispatchEvent(new Event('change'));
+  protected override changed(chosen = false): void {
+    if (chosen) this.#asked.chosen();
+    super.changed();
+    if (chosen) this.#look();
   }
 
   #problem(p: Problem): void {

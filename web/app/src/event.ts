@@ -43,7 +43,7 @@ async function open(event: wire.Event): Promise<void> {
   header(event);
   const cart = new Cart(api, event, sessionStorage);
   const tabs = new Tabs(event.id, cart, () => session.account);
-  const choice = new Choice(event.id, cart);
+  const choice = new KeptChoice(event.id, cart);
   const sheet = new Sheet(document.querySelector<HTMLElement>('.side')!, cart, () => {
     say.note(t.event.back);
     $('map').focus();
@@ -80,8 +80,8 @@ async function open(event: wire.Event): Promise<void> {
   tabs.ask();
 }
 
-/** Choice keeps what is chosen for a reload of this tab. */
-class Choice {
+/** KeptChoice keeps what is chosen for a reload of this tab. */
+class KeptChoice {
   #cart: Cart;
   #key: string;
   #known = false; // what is free
@@ -125,13 +125,16 @@ function header(event: wire.Event): void {
 
 /** told says what became of the order. */
 function told(cart: Cart, places: (seats: number[]) => string): void {
-  cart.addEventListener('problem', (e) => say.note(sentence(e.detail), 'bad'));
+  cart.addEventListener('problem', (e) => {
+    if (e.detail.code === 'seats_taken') say.announce(sentence(e.detail)); // the panel shows which
+    else say.note(sentence(e.detail), 'bad');
+  });
   cart.addEventListener('told', (e) => {
-    const says: Record<Told['what'], [text: string, kind: Kind]> = {
+    if (e.detail.what === 'asked') return say.announce(t.event.asked); // the panel shows it
+    const says: Record<Exclude<Told['what'], 'asked'>, [text: string, kind: Kind]> = {
       held: cart.unheld ? [t.event.unheld, 'plain'] : [t.event.held, 'good'],
       extended: [t.event.extended, 'good'],
       sold: [t.event.sold, 'good'],
-      asked: [t.event.asked, 'plain'],
       declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, 'bad'],
       cancelled: [t.event.cancelledPayment, 'plain'],
       lost: [t.event.lost(e.detail.what === 'lost' ? places(e.detail.seats) : ''), 'bad'],

@@ -7,7 +7,7 @@ import { ACCESSIBLE, COMPANION, RESTRICTED, type Chart, type Row, type Section }
 import { h } from './dom';
 import { t } from './lang';
 import type { Filter } from './filter';
-import { AVAILABLE, type State } from './state';
+import { AVAILABLE, HELD, type State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
 import { money, price, remaining } from './words';
@@ -162,8 +162,9 @@ export class SeatList {
 
   /** seat says in words what the map says in shapes. */
   #seat(state: State, button: HTMLElement, i: number, mine: boolean): void {
-    const picked = this.#cart.picked.has(i);
-    const status = state.status[i];
+    const chosen = this.#cart.picked.has(i);
+    const picked = chosen && this.#cart.free(i);
+    const status = statusOf(state, i, this.#cart);
     const c = state.chart;
     const kind = mine ? 'mine' : picked ? 'picked' : KINDS[status];
     if (button.dataset.kind === kind) return;
@@ -172,7 +173,7 @@ export class SeatList {
     const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : t.seat.status[status]];
     button.setAttribute('aria-label', words.join(', '));
     button.setAttribute('aria-pressed', String(picked || mine));
-    button.setAttribute('aria-disabled', String(this.#readonly || !picked && status !== AVAILABLE));
+    button.setAttribute('aria-disabled', String(this.#readonly || !chosen && status !== AVAILABLE));
     button.title = words.slice(1).join(' · ');
     button.dataset.marks = marks(c.flags[i]);
   }
@@ -187,10 +188,15 @@ export function remarks(chart: Chart, i: number): string[] {
 /** marks are the same as the style sheet knows them. */
 const marks = (flags: number) => [flags & ACCESSIBLE && 'wheelchair', flags & COMPANION && 'companion', flags & RESTRICTED && 'restricted'].filter((m) => m).join(' ');
 
+/** statusOf is the status of a seat: what the map says, unless the server has said since that it is gone. */
+function statusOf(state: State, i: number, cart: Cart): number {
+  return state.status[i] === AVAILABLE && cart.gone.has(i) ? HELD : state.status[i];
+}
+
 /** describe says everything about a seat in a few lines, for a tooltip. */
 export function describe(state: State, i: number, cart: Cart, event: wire.Event): string[] {
   const c = state.chart;
-  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) ? t.seat.chosen : t.seat.status[state.status[i]];
+  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) && cart.free(i) ? t.seat.chosen : t.seat.status[statusOf(state, i, cart)];
   return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
 }
 

@@ -10,7 +10,7 @@ import type { Filter } from './filter';
 import { paintAreas, paintRowLabels, paintSectionLabels, paintShapes, PICKABLE, type Scene, type Tag, type Words } from './legend';
 import { DIM, MINE, PICKED, Painter, pen, theme, type Look, type Pen, type Window } from './paint';
 import { paintSlabs, Rasters } from './raster';
-import type { State } from './state';
+import { AVAILABLE, HELD, type State } from './state';
 import { View, type Aim } from './view';
 import type { Area, Point } from './wire';
 
@@ -58,7 +58,7 @@ export class SeatMap {
   #glide: ((now: number) => boolean) | null = null; // an animation, and whether it goes on
   #flashes = new Map<number, number>(); // i → since when
   #hover = -1;
-  #looks = new Map<number, number>(); // i → PICKED or MINE
+  #looks = new Map<number, number>(); // i → PICKED, MINE or HELD
   #life = new AbortController();
 
   constructor(canvas: HTMLCanvasElement, above: HTMLCanvasElement, { events, sells, filter }: { events: Events; sells: Sells; filter: Filter }) {
@@ -125,9 +125,10 @@ export class SeatMap {
     this.#move();
   }
 
-  /** looks says which seats are chosen and which are the shopper's own. */
-  looks(picked: Iterable<number>, mine: Iterable<number>): void {
+  /** looks says which seats are chosen, which are the shopper's own, and which are gone though they may not be shown so yet. */
+  looks(picked: Iterable<number>, mine: Iterable<number>, gone: Iterable<number>): void {
     this.#looks = new Map();
+    for (const i of gone) if (this.#state?.status[i] === AVAILABLE) this.#looks.set(i, HELD);
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
     this.#redraw();
@@ -246,8 +247,9 @@ export class SeatMap {
     if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink);
     if (!own.length) return;
     if (this.#chart.radius * to.k < 4) {
-      for (const i of own) this.#ring(ctx, to, i, this.#painter.colors.accent);
+      for (const i of own) if (look(i) !== HELD) this.#ring(ctx, to, i, this.#painter.colors.accent);
     }
+    this.#painter.bare(ctx, own.filter((i) => look(i) === HELD), to); // the picture below shows them as free
     this.#painter.seats(ctx, own, to, look);
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }

@@ -180,6 +180,7 @@ class Visit {
     document.addEventListener('visibilitychange', () => { if (!document.hidden) cart.refresh(); }, { signal: this.#life.signal });
     this.#says.hidden = true;
     await cart.resume();
+    if (this.house === house && this.#known === house.state && this.#wish.length) this.choose(this.#wish);
   }
 
   /** attend follows an attribute that has changed. */
@@ -199,7 +200,7 @@ class Visit {
         break;
       case 'max':
         this.#cart.max = value && Number(value) >= 0 ? Number(value) : Infinity;
-        if (this.#known) this.choose(this.chosen);
+        if (this.#known && !this.#cart.seeking) this.choose(this.chosen);
     }
   }
 
@@ -210,9 +211,9 @@ class Visit {
     return [...cart.picked].map((i) => this.house!.state.chart.ticketId[i]);
   }
 
-  /** choose takes these seats in place of those that are chosen, once it is known which are free. */
+  /** choose takes these seats in place of those that are chosen, once it is known which are free, and that none are held. */
   choose(ids: string[]): void {
-    if (!this.house || this.#known !== this.house.state) {
+    if (!this.house || this.#known !== this.house.state || this.#cart.seeking) {
       this.#wish = ids;
       return;
     }
