@@ -37,7 +37,7 @@ const nothing = { sells: (s) => ({ wanted: true, left: `${s.seats} free`, from: 
 async function ours(use, state) {
   const [{ SeatMap }, { Filter }] = await Promise.all([use('map.js'), use('filter.js')]);
   const canvas = surface();
-  const map = new SeatMap(canvas, surface(), { events: { seat() {}, area() {}, hover() {}, here() {} }, sells: nothing, filter: new Filter() });
+  const map = new SeatMap(canvas, surface(), { events: { seat() {}, area() {}, hover() {}, here() {}, shapes() {} }, sells: nothing, filter: new Filter() });
   await rest(); // it learns its size
   return {
     show: () => { map.show(state); while (flush()); },
