@@ -365,3 +365,22 @@ func TestNothingOverflowsAPhoneFromRightToLeft(t *testing.T) {
 		fits("line: " + scene)
 	}
 }
+
+func TestAtFourHundredPerCentThePageScrollsAndTheMapHasRoom(t *testing.T) {
+	p, _, _ := chooses(t, func(*echo.Group) {})
+	p.Size(320, 256) // a window of 1280 by 1024 then
+	p.Until("it is laid out", `innerWidth === 320`)
+	for _, fault := range browsertest.Eval[[]string](p, `
+		const { scrollWidth, scrollHeight } = document.documentElement;
+		const out = [];
+		if (scrollWidth > 320 || scrollHeight <= 256) out.push('the page is ' + scrollWidth + ' by ' + scrollHeight);
+		const stage = document.querySelector('.stage').getBoundingClientRect();
+		if (stage.height < 200) out.push('the map is ' + stage.height + ' high');
+		for (const name of ['.tools', '.zoom', '.side']) {
+			const box = document.querySelector(name).getBoundingClientRect();
+			if (name === '.side' ? box.top < stage.bottom - 20 : box.bottom > stage.bottom) out.push(name + ' is from ' + box.top + ' to ' + box.bottom + ', the map to ' + stage.bottom);
+		}
+		return out;`) {
+		t.Error(fault)
+	}
+}

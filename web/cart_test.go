@@ -73,6 +73,32 @@ func chooses(t *testing.T, mount func(g *echo.Group)) (*browsertest.Page, *strea
 	return p, s, c
 }
 
+// Another version of the page may have written it.
+func TestAPageForgetsWhatItCannotReadOfWhatWasKept(t *testing.T) {
+	p, s, _ := chooses(t, func(g *echo.Group) {
+		g.GET("/bookings/e.b1", func(echo.Context) error {
+			return &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking"}
+		})
+	})
+	for _, kept := range []string{"garbage", "{}", "[1,2]", "5", `"e.b1"`} {
+		browsertest.Eval[int](p, fmt.Sprintf(`
+			addEventListener('pagehide', () => {
+				for (const what of ['hold', 'payment', 'choice']) sessionStorage.setItem('seatcast.' + what + '.e', %q);
+				sessionStorage.setItem('seatcast.booking.e', 'e.b1');
+			});
+			return 0;`, kept))
+		p.Reload()
+		shows(s, "AAA=")
+		p.Until("counted", pricesAreThere)
+		p.Until("nothing is held or looked for", `document.getElementById('panel').dataset.stage === 'picking' && !sessionStorage.getItem('seatcast.booking.e')`)
+		for line := range strings.Lines(p.Console()) {
+			if !strings.Contains(line, "404") { // of the order
+				t.Errorf("with %s: %s", kept, line)
+			}
+		}
+	}
+}
+
 // shows sends a page that has come the map.
 func shows(s *stream, seats string) conn {
 	c := <-s.conns

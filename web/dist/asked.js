@@ -1,4 +1,5 @@
 import { newKey, problem } from './api.js';
+import { kept } from './kept.js';
 
 const FRESH = 6e4;
 const AGAIN = { first: 500, most: 1e4 };
@@ -8,11 +9,11 @@ class Asked {
   #kept;
   #lost;
   #wait = AGAIN.first;
-  constructor(api, event, kept) {
+  constructor(api, event, where) {
     this.#api = api;
     this.#event = event;
-    this.#kept = kept;
-    this.#lost = JSON.parse(kept.getItem(this.#storage) ?? "null");
+    this.#kept = where;
+    this.#lost = kept(where, this.#storage);
   }
   /** lost is what was asked for, and has no answer. */
   get lost() {

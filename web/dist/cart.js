@@ -1,6 +1,7 @@
 import { problem, Problem, newKey } from './api.js';
 import { Asked } from './asked.js';
 import { Choice } from './choice.js';
+import { kept } from './kept.js';
 import { SOLD, HELD, AVAILABLE } from './state.js';
 
 const SETTLE = 500;
@@ -31,11 +32,11 @@ class Cart extends Choice {
   #asking = 0;
   // timer
   #asked;
-  constructor(api, event, kept) {
+  constructor(api, event, where) {
     super(event);
     this.#api = api;
-    this.#kept = kept;
-    this.#asked = new Asked(api, event.id, kept);
+    this.#kept = where;
+    this.#asked = new Asked(api, event.id, where);
   }
   /** stop asks the server nothing more by itself. */
   stop() {
@@ -293,8 +294,8 @@ class Cart extends Choice {
     this.#recall();
   }
   async #seek(id) {
-    const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? "null");
-    if (kept?.booking === id) this.#payment = kept;
+    const payment = kept(this.#kept, this.#paymentStorage);
+    if (payment?.booking === id) this.#payment = payment;
     try {
       const answer = await this.#insist(() => !this.booking, () => this.#api.call("GET", `/v1/bookings/${id}`));
       if (answer && !this.booking) this.#take(answer, true);

@@ -3,6 +3,7 @@ import { Cart } from './cart.js';
 import { Clock, Countdown, mmss } from './clock.js';
 import { h, $ } from './dom.js';
 import { details, House } from './house.js';
+import { kept } from './kept.js';
 import { t } from './lang.js';
 import * as line from './line.js';
 import { toLine } from './line.js';
@@ -108,8 +109,8 @@ class KeptChoice {
   }
   #restore() {
     if (!this.#known || !this.#resumed || this.#cart.stage !== "picking" || this.#cart.size) return;
-    const kept = sessionStorage.getItem(this.#key);
-    if (kept) this.#cart.restore(...JSON.parse(kept));
+    const chosen = kept(sessionStorage, this.#key);
+    if (Array.isArray(chosen) && chosen.every(Array.isArray)) this.#cart.restore(chosen[0] ?? [], chosen[1] ?? []);
   }
   #keep() {
     const cart = this.#cart;

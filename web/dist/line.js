@@ -1,3 +1,4 @@
+import { kept } from './kept.js';
 import { t } from './lang.js';
 
 const PLACE = "seatcast.place.";
@@ -11,13 +12,6 @@ function cookie(event, pass, seconds) {
 }
 const ticketOf = (event) => sessionStorage.getItem(TICKET + event) ?? localStorage.getItem(TICKET + event) ?? "";
 const passKey = (event) => `${PASS + event}.${ticketOf(event)}`;
-function read(key) {
-  try {
-    return JSON.parse(localStorage.getItem(key) ?? "null");
-  } catch {
-    return null;
-  }
-}
 function roomOf(token) {
   try {
     return JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/"))).room;
@@ -45,7 +39,7 @@ class Keep {
   }
   /** place is what the server gave last. */
   get place() {
-    const p = read(this.#key(PLACE));
+    const p = kept(localStorage, this.#key(PLACE));
     const room = p?.place ? roomOf(p.place) : p?.room;
     return room && this.room && room !== this.room ? null : p;
   }
@@ -60,7 +54,7 @@ class Keep {
   }
   /** receipt is the one of a draw. */
   get receipt() {
-    return read(this.#key(RECEIPT));
+    return kept(localStorage, this.#key(RECEIPT));
   }
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes

@@ -4,7 +4,7 @@
 // which the server does not carry out twice. No other is sent before.
 
 import { newKey, problem, type Api } from './api';
-import type { Kept } from './cart';
+import { kept, type Kept } from './kept';
 import type * as wire from './wire';
 
 /** Ask is a request for a hold. */
@@ -26,11 +26,11 @@ export class Asked {
   #lost: Ask | null;
   #wait = AGAIN.first;
 
-  constructor(api: Api, event: string, kept: Kept) {
+  constructor(api: Api, event: string, where: Kept) {
     this.#api = api;
     this.#event = event;
-    this.#kept = kept;
-    this.#lost = JSON.parse(kept.getItem(this.#storage) ?? 'null') as Ask | null; // of before a reload
+    this.#kept = where;
+    this.#lost = kept<Ask>(where, this.#storage); // of before a reload
   }
 
   /** lost is what was asked for, and has no answer. */

@@ -12,6 +12,7 @@
 import { newKey, problem, Problem, type Api } from './api';
 import { Asked } from './asked';
 import { Choice } from './choice';
+import { kept, type Kept } from './kept';
 import type { Costs } from './price';
 import { AVAILABLE, HELD, SOLD } from './state';
 import type * as wire from './wire';
@@ -45,9 +46,6 @@ export interface Cart {
   addEventListener<K extends keyof Events>(type: K, heard: (e: Events[K]) => void): void;
 }
 
-/** Kept is where a Cart keeps which booking it has: a Storage, or what is like one. */
-export type Kept = Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
-
 /** Cart is one order for one event. */
 export class Cart extends Choice {
   stage: Stage = 'picking';
@@ -67,11 +65,11 @@ export class Cart extends Choice {
   #asking = 0; // timer
   #asked: Asked;
 
-  constructor(api: Api, event: wire.Event, kept: Kept) {
+  constructor(api: Api, event: wire.Event, where: Kept) {
     super(event);
     this.#api = api;
-    this.#kept = kept;
-    this.#asked = new Asked(api, event.id, kept);
+    this.#kept = where;
+    this.#asked = new Asked(api, event.id, where);
   }
 
   /** stop asks the server nothing more by itself. */
@@ -359,8 +357,8 @@ export class Cart extends Choice {
   }
 
   async #seek(id: string): Promise<void> {
-    const kept = JSON.parse(this.#kept.getItem(this.#paymentStorage) ?? 'null') as Payment | null;
-    if (kept?.booking === id) this.#payment = kept;
+    const payment = kept<Payment>(this.#kept, this.#paymentStorage);
+    if (payment?.booking === id) this.#payment = payment;
     try {
       const answer = await this.#insist(() => !this.booking, () => this.#api.call<wire.Order>('GET', `/v1/bookings/${id}`));
       if (answer && !this.booking) this.#take(answer, true);

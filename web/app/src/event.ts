@@ -5,6 +5,7 @@ import { Cart, type Told } from './cart';
 import { Clock, Countdown, mmss } from './clock';
 import { $, h } from './dom';
 import { details, House } from './house';
+import { kept } from './kept';
 import { t } from './lang';
 import * as line from './line';
 import { translate } from './page';
@@ -106,8 +107,8 @@ class KeptChoice {
 
   #restore(): void {
     if (!this.#known || !this.#resumed || this.#cart.stage !== 'picking' || this.#cart.size) return;
-    const kept = sessionStorage.getItem(this.#key);
-    if (kept) this.#cart.restore(...JSON.parse(kept) as Parameters<Cart['restore']>);
+    const chosen = kept<Parameters<Cart['restore']>>(sessionStorage, this.#key);
+    if (Array.isArray(chosen) && chosen.every(Array.isArray)) this.#cart.restore(chosen[0] ?? [], chosen[1] ?? []);
   }
 
   #keep(): void {

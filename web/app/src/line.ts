@@ -1,5 +1,6 @@
 // What is worked out from the frame of a line, and what a browser keeps of one.
 
+import { kept } from './kept';
 import { t } from './lang';
 import type { Eta } from './wire';
 
@@ -40,10 +41,6 @@ const ticketOf = (event: string) => sessionStorage.getItem(TICKET + event) ?? lo
 
 const passKey = (event: string) => `${PASS + event}.${ticketOf(event)}`;
 
-function read<T>(key: string): T | null {
-  try { return JSON.parse(localStorage.getItem(key) ?? 'null') as T | null; } catch { return null; }
-}
-
 /** roomOf is the room that a signed place or a receipt names, or undefined: an event may have one after the other. */
 export function roomOf(token: string): number | undefined {
   try { return JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/'))).room; } catch { return undefined; }
@@ -69,7 +66,7 @@ export class Keep {
 
   /** place is what the server gave last. */
   get place(): KeptPlace | null {
-    const p = read<KeptPlace>(this.#key(PLACE));
+    const p = kept<KeptPlace>(localStorage, this.#key(PLACE));
     const room = p?.place ? roomOf(p.place) : p?.room;
     return room && this.room && room !== this.room ? null : p;
   }
@@ -86,7 +83,7 @@ export class Keep {
   }
 
   /** receipt is the one of a draw. */
-  get receipt(): KeptReceipt | null { return read(this.#key(RECEIPT)); }
+  get receipt(): KeptReceipt | null { return kept(localStorage, this.#key(RECEIPT)); }
 
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
