@@ -256,3 +256,26 @@ func TestAnElementFindsItsHoldWhoseSeatsTheMapShowedBeforeItsAnswerWasLost(t *te
 	}
 	asked.were(t, 2)
 }
+
+// Whoever asks how the order is meanwhile hears first that it is over.
+func TestSeatsThatAreGivenBackAreChosenWhoeverIsToldFirst(t *testing.T) {
+	given, read := make(chan struct{}), make(chan struct{}, 8) // more than it is read
+	p, _, _ := chooses(t, func(g *echo.Group) {
+		books(g, heldByThem)
+		g.GET("/bookings/e.b1", func(c echo.Context) error {
+			read <- struct{}{}
+			return c.JSONBlob(200, order("released", nextYear))
+		})
+		g.DELETE("/bookings/e.b1", func(c echo.Context) error {
+			<-given
+			return c.NoContent(http.StatusNoContent)
+		})
+	})
+	browsertest.Eval[int](p, hold+`.click(); return 0;`)
+	p.Until("it is held", isHeld)
+	browsertest.Eval[int](p, `document.querySelector('[data-key=back]').click(); document.dispatchEvent(new Event('visibilitychange')); return 0;`)
+	<-read
+	p.Until("it is told that it is over", `document.getElementById('panel').dataset.stage === 'picking'`)
+	close(given)
+	p.Until("the seat is chosen", hold+` && !`+hold+`.disabled && `+hold+`.innerText === 'Hold 1'`)
+}

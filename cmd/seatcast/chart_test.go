@@ -16,6 +16,7 @@ import (
 	"seatcast/catalog"
 	"seatcast/checkout"
 	"seatcast/holds"
+	"seatcast/internal/browsertest"
 	"seatcast/seatmap"
 )
 
@@ -342,6 +343,7 @@ func TestThePageGoesOnUnderAnotherChart(t *testing.T) {
 	p.Until("what is not drawn any more is not chosen", holdButton+`?.innerText === 'Hold 1'`)
 	p.Until("the map is live", `document.getElementById('live').dataset.mode === 'live' && document.querySelector('#legend small')?.innerText`)
 	h.onChart(n, done.Chart)
+	browsertest.Eval[int](p.Page, `for (const close of document.querySelectorAll('.note button')) close.click(); return 0;`) // what it says lies on the map
 	p.tap(80)
 	p.Until("a new seat is chosen", holdButton+`?.innerText === 'Hold 2'`)
 	p.press(holdButton)

@@ -393,8 +393,9 @@ class Cart extends Choice {
     this.changed();
     if (why) this.#problem(new Problem(why));
   }
-  /** pickAgain goes back to picking with the seats of the booking chosen. */
+  /** pickAgain goes back to picking with the seats of the booking chosen, unless whoever asked in between was told of its end before. */
   #pickAgain() {
+    if (!this.booking) return;
     this.#payTurn++;
     this.#acts++;
     this.picked = new Set(this.mine);
