@@ -54,7 +54,7 @@ const hubGC, otherGC = 40, 200
 // of a hub is sessions, which stay, and what opening them left behind; it allocates so
 // little besides that collecting more often costs nothing, and a session a third less.
 // That of the others is charts and what requests leave behind, which in a rush is much:
-// collecting it half as often as Go does by itself is a thirtieth of what a refusal costs.
+// it is collected half as often as Go does by itself, for up to half as much memory again.
 func (c Config) collects() {
 	switch {
 	case os.Getenv("GOGC") != "":
