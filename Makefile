@@ -13,6 +13,7 @@ help: ## show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: demo-deps ## put a stadium on sale at http://127.0.0.1:8080 (ARGS='--event theatre --crowd 50')
+	@echo 'building bin/seatcast, which takes minutes the first time'
 	@mkdir -p bin && go build -buildvcs=false -o bin/ ./cmd/seatcast && exec bin/seatcast demo $(ARGS)
 
 # One package at a time: what is promised within seconds is measured, and each

@@ -337,9 +337,9 @@ func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
 	p.Until("the first waits", `document.getElementById('ahead').innerText === '91'`)
 	l.tells(<-l.conns, 2, "open", 101)
 	p.Until("the first is let in", `!document.getElementById('enter').hidden`)
-	tab := browsertest.Eval[map[string]string](p, `return { ...sessionStorage };`)
+	tab := browsertest.Eval[map[string]string](p, `return { ...sessionStorage, 'seatcast.token': localStorage.getItem('seatcast.token') };`)
 
-	browsertest.Eval[int](p, `sessionStorage.clear(); return 0;`) // as in another tab
+	browsertest.Eval[int](p, `sessionStorage.clear(); localStorage.removeItem('seatcast.token'); localStorage.removeItem('seatcast.user'); return 0;`) // as in a tab of another account
 	p.Reload()
 	p.Until("the second is asked nothing and has nothing", `document.getElementById('news').innerText === 'The line is open.' && !document.getElementById('join').hidden`)
 	click(p, "join")

@@ -76,17 +76,6 @@ func (p page) chosen(n int) {
 	p.Until(fmt.Sprintf("%d are chosen", n), fmt.Sprintf(holdButton+`?.innerText === 'Hold %d'`, n))
 }
 
-// twin is another tab of the same account.
-func (p page) twin(n *node) page {
-	p.t.Helper()
-	other := p.h.visit(p.t, n, "live")
-	account := browsertest.Eval[[]string](p.Page, `return ['seatcast.user', 'seatcast.token'].map((k) => sessionStorage.getItem(k));`)
-	browsertest.Eval[int](other.Page, fmt.Sprintf(`sessionStorage.setItem('seatcast.user', %q); sessionStorage.setItem('seatcast.token', %q); return 0;`, account[0], account[1]))
-	other.Reload()
-	other.Until("the map is live again", `document.getElementById('live')?.dataset.mode === 'live'`)
-	return other
-}
-
 func TestTheMouseLeadsFromTheFrontPageToATicket(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{})
@@ -236,7 +225,7 @@ func TestTabsOfAnAccountAgree(t *testing.T) {
 	ann.tap(3)
 	ann.press(holdButton)
 	ann.stage("held")
-	other := ann.twin(n) // asks what there is
+	other := h.visit(t, n, "live") // asks what there is
 	other.stage("held")
 	was := browsertest.Eval[string](other.Page, `return `+clockShown)
 	ann.Until("some time has passed", clockShown+` < '7:56'`)
@@ -255,9 +244,43 @@ func TestTabsOfAnAccountAgree(t *testing.T) {
 		p.Until("the ticket is valid", ticketShown+` === 1`)
 		p.clean()
 	}
-	bob := h.visit(t, n, "live")
+	bob := h.elsewhere(t, n, "live")
 	bob.stage("picking")
 	h.balanced(t.Context())
+}
+
+func TestATabThatIsClosedAndOpenedAgainHasItsOrder(t *testing.T) {
+	t.Parallel()
+	h, n, p := atMap(t)
+	p.tap(3)
+	p.press(holdButton)
+	p.stage("held")
+	p.Close()
+	tickets := h.at(t, n, "/tickets")
+	tickets.Until("the order is listed", `document.querySelectorAll('.order').length === 1`)
+	tickets.Close()
+	p = h.visit(t, n, "live")
+	p.stage("held")
+	p.press(`document.querySelector('[data-key=back]')`)
+	p.chosen(1)
+	p.Close()
+	p = h.visit(t, n, "live")
+	p.stage("picking")
+	p.clean()
+}
+
+func TestAGuestThatTheServerRefusesIsFollowedByAnother(t *testing.T) {
+	t.Parallel()
+	_, _, p := atMap(t)
+	browsertest.Eval[int](p.Page, `localStorage.setItem('seatcast.user', 'x'.repeat(5000)); localStorage.removeItem('seatcast.token'); return 0;`)
+	p.Reload()
+	p.is("live")
+	p.tap(3)
+	p.press(holdButton)
+	p.told("cannot reach the box office")
+	p.press(holdButton)
+	p.stage("held")
+	p.clean("400")
 }
 
 func TestAnOrderThatEndsElsewhereIsNoticed(t *testing.T) {
@@ -266,7 +289,7 @@ func TestAnOrderThatEndsElsewhereIsNoticed(t *testing.T) {
 	p.tap(3)
 	p.press(holdButton)
 	p.stage("held")
-	kept := browsertest.Eval[[]string](p.Page, fmt.Sprintf(`return [sessionStorage.getItem('seatcast.token'), sessionStorage.getItem('seatcast.booking.%s')];`, h.event))
+	kept := browsertest.Eval[[]string](p.Page, fmt.Sprintf(`return [localStorage.getItem('seatcast.token'), sessionStorage.getItem('seatcast.booking.%s')];`, h.event))
 	shopper{t, n.url, kept[0]}.giveBack(kept[1]).want(t, http.StatusNoContent, "") // on another device
 	p.stage("picking")
 	p.chosen(1)

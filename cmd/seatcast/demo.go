@@ -21,10 +21,11 @@ import (
 )
 
 type demoCmd struct {
-	Addr  string `default:"127.0.0.1:8080" help:"Address to serve on."`
-	Data  string `placeholder:"DIR" help:"Where Redis and Postgres keep their data. Kept between runs: a second start resumes the same sale. Default: ${demo_data}."`
-	Event string `default:"stadium" enum:"theatre,arena,stadium,club" help:"The event on sale: theatre, arena, stadium or club. The other three are there too, closed."`
-	Crowd int    `default:"0" placeholder:"N" help:"So many simulated shoppers, who watch, hold, pay or walk away: 0 to 5000."`
+	Addr    string   `default:"127.0.0.1:8080" help:"Address to serve on."`
+	Origins []string `default:"127.0.0.1:*,localhost:*" placeholder:"HOST" help:"Other sites whose pages may show the map and call the API: host patterns, or * for any."`
+	Data    string   `placeholder:"DIR" help:"Where Redis and Postgres keep their data. Kept between runs: a second start resumes the same sale. Default: ${demo_data}."`
+	Event   string   `default:"stadium" enum:"theatre,arena,stadium,club" help:"The event on sale: theatre, arena, stadium or club. The other three are there too, closed."`
+	Crowd   int      `default:"0" placeholder:"N" help:"So many simulated shoppers, who watch, hold, pay or walk away: 0 to 5000."`
 }
 
 const (
@@ -56,7 +57,11 @@ func (d demoCmd) Run(ctx context.Context, s *streams) (err error) {
 		return d.unlistened(err)
 	}
 	defer func() { _ = ln.Close() }() // closed already when the server ran
+	defer context.AfterFunc(ctx, func() { say(s.out, "stopping everything\n") })()
 	say(s.out, "starting private Redis, Postgres and NATS in %s\n", dir)
+	if _, err := os.Stat(filepath.Join(dir, sessionKeyFile)); err == nil {
+		say(s.out, "the sale that is there goes on; to begin anew: --data DIR, another folder\n")
+	}
 	stack, err := devstack.Start(ctx, devstack.Options{Dir: dir})
 	if err != nil {
 		return unlessEnded(ctx, err)
@@ -109,7 +114,7 @@ func (d demoCmd) config(stack *devstack.Stack, dir string) (Config, error) {
 	}
 	cfg.Addr, cfg.Drain, cfg.LogLevel = d.Addr, time.Second/2, demoLog
 	cfg.Postgres, cfg.Redis, cfg.NATS = stack.PostgresURL, stack.RedisURL, stack.NATSURL
-	cfg.Sandbox, cfg.Claims = true, demoClaims
+	cfg.Sandbox, cfg.Claims, cfg.Origins = true, demoClaims, d.Origins
 	cfg.WebhooksHTTP, cfg.WebhooksPrivate = true, true // to a receiver on the same desk
 	for _, key := range []struct {
 		file string
@@ -274,6 +279,7 @@ func (d demoCmd) welcome(s *streams, base string, stack *devstack.Stack) {
 
 Try:
   open %[1]s/events/%[2]s in two browsers: pick seats in one, watch the other
+                                          (tabs of one browser are one shopper; a private window is another)
   curl -N %[1]s/v1/events/%[2]s/live      the live map as it is streamed
   curl %[1]s/v1/events/%[2]s              the event
   pay with card 4242424242424242 (approved) or 4000000000000002 (declined)

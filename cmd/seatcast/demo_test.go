@@ -195,6 +195,23 @@ func TestADemoResumesItsSaleAfterAnyEnd(t *testing.T) {
 		d.operator(dir).do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusOK, "")
 		ann.do(http.MethodGet, "/v1/admin/audit", "", nil).want(t, http.StatusForbidden, "not_operator")
 	})
+	t.Run("PagesOfThisMachineMayCallIt", func(t *testing.T) {
+		for origin, want := range map[string]string{"http://localhost:8000": "http://localhost:8000", "https://shop.example": ""} {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, d.url+"/v1/events/stadium", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			req.Header.Set("Origin", origin)
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = res.Body.Close()
+			if got := res.Header.Get("Access-Control-Allow-Origin"); got != want {
+				t.Errorf("a page of %s is told %q", origin, got)
+			}
+		}
+	})
 	t.Run("AnotherOnTheSameDataIsRefused", func(t *testing.T) {
 		said := refused(t, "demo", "--addr", "127.0.0.1:0", "--data", dir)
 		if !strings.Contains(said, "in use") || !strings.Contains(said, fmt.Sprintf("process %d", d.cmd.Process.Pid)) {
@@ -242,6 +259,7 @@ func TestADemoResumesItsSaleAfterAnyEnd(t *testing.T) {
 	d.operator(dir).do(http.MethodPost, "/v1/admin/events/theatre/cancel", "", map[string]any{"reason": "the tenor is ill", "refund": false}).want(t, http.StatusOK, "")
 	d.interrupt()
 	c := startCommand(t, "demo", "--addr", "127.0.0.1:0", "--data", dir, "--event", "theatre")
+	c.says(30*time.Second, "the sale that is there goes on")
 	c.says(30*time.Second, "the event theatre is cancelled: ")
 	wantSame(demo{c, c.says(90*time.Second, "ready: ")})
 	c.interrupt()

@@ -140,7 +140,7 @@ func TestAShopperBuysOnTheMapWhileAnotherWatches(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t, plan{})
 	n := h.fated("demo")
-	ann, bob := h.visit(t, n, "live"), h.visit(t, n, "live")
+	ann, bob := h.visit(t, n, "live"), h.elsewhere(t, n, "live")
 	if colours := ann.drawn(460, 430, 400); colours < 20 {
 		t.Errorf("the map is drawn in %d colours", colours)
 	}

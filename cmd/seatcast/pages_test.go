@@ -137,8 +137,8 @@ func TestMyTicketsAreThoseOfMyAccountWhateverBecameOfThem(t *testing.T) {
 	}
 	ann.See(browsertest.Desk)
 
-	// Somebody else's tab shows nothing of it, whatever it has kept.
-	eve := h.at(t, n, "/tickets")
+	// Somebody else's browser shows nothing of it, whatever it has kept.
+	eve := page{browsertest.Elsewhere(t, n.url+"/tickets"), t, h}
 	eve.Until("there is none yet", `document.getElementById('says').innerText !== ''`)
 	browsertest.Eval[int](eve.Page, fmt.Sprintf(`sessionStorage.setItem('seatcast.booking.%s', %q); return 0;`, h.event, booking))
 	eve.Reload()

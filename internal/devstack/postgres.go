@@ -96,7 +96,7 @@ func (h *Home) initdb(ctx context.Context, bin, data string, fast bool) error {
 	if err := private(half, h.account); err != nil {
 		return err
 	}
-	args := []string{"-D", half, "-U", "seatcast", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8"}
+	args := []string{"-D", half, "-U", "seatcast", "--auth=trust", "--encoding=UTF8", "--locale=C.UTF-8", "--data-checksums"}
 	if fast {
 		args = append(args, "--no-sync")
 	}

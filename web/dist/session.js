@@ -15,23 +15,30 @@ class Session {
    * be asked it fails with an AbortError when they would not, or when it is to be quiet.
    */
   async token(quiet = false) {
-    const had = sessionStorage.getItem(TOKEN);
+    const had = this.#kept;
     if (had !== null) return had;
     this.#visiting ??= this.#visit().finally(() => {
       this.#visiting = null;
     });
-    const token = await this.#visiting ?? await this.#ask(quiet);
+    const visitor = await this.#visiting;
+    if (visitor !== null) return visitor;
+    const token = await this.#ask(quiet);
     sessionStorage.setItem(TOKEN, token);
     return token;
   }
+  /** kept is the token of before: that which this tab was given, or that of the demo's user. */
+  get #kept() {
+    return sessionStorage.getItem(TOKEN) ?? localStorage.getItem(TOKEN);
+  }
   /** forget drops a token the server refused. */
   forget() {
+    this.#refused = sessionStorage.getItem(TOKEN) !== null;
     sessionStorage.removeItem(TOKEN);
-    this.#refused = true;
+    localStorage.removeItem(TOKEN);
   }
-  /** account is whose token this tab has: its subject, or all of a token that names none. */
+  /** account is whose token is kept: its subject, or all of a token that names none. */
   get account() {
-    const token = sessionStorage.getItem(TOKEN);
+    const token = this.#kept;
     if (token === null) return null;
     try {
       const { sub } = JSON.parse(atob(token.split(".")[1].replaceAll("-", "+").replaceAll("_", "/")));
@@ -40,13 +47,13 @@ class Session {
       return token;
     }
   }
-  /** visit returns a token, or null where the server offers no demo sign-in. */
+  /** visit returns a token of the demo's user, or null where the server offers no demo sign-in. */
   async #visit() {
     if (!this.#demo) return null;
-    let user = sessionStorage.getItem(USER);
+    let user = localStorage.getItem(USER);
     if (!user) {
       user = `guest-${crypto.getRandomValues(new Uint32Array(2)).join("-")}`;
-      sessionStorage.setItem(USER, user);
+      localStorage.setItem(USER, user);
     }
     const res = await fetch("/v1/demo/session", {
       method: "POST",
@@ -56,8 +63,11 @@ class Session {
     });
     this.#demo = res.status !== 404 && res.status !== 405;
     if (!this.#demo) return null;
+    if (res.status === 400) localStorage.removeItem(USER);
     if (!res.ok) throw new TypeError("sign-in failed");
-    return (await res.json()).token;
+    const { token } = await res.json();
+    localStorage.setItem(TOKEN, token);
+    return token;
   }
   async #ask(quiet) {
     if (quiet) throw new DOMException("not signed in", "AbortError");

@@ -1,6 +1,8 @@
 class Tabs {
   #cart;
   #account;
+  #last;
+  // where the order is kept that is open, for a tab that comes later
   #channel;
   #told = "";
   #booking = null;
@@ -10,6 +12,7 @@ class Tabs {
   constructor(event, cart, account) {
     this.#cart = cart;
     this.#account = account;
+    this.#last = `seatcast.booking.${event}`;
     this.#channel = new BroadcastChannel(`seatcast.order.${event}`);
     this.#channel.onmessage = (e) => this.#hear(e.data);
     cart.addEventListener("change", () => this.#tell());
@@ -20,8 +23,11 @@ class Tabs {
       if (!document.hidden) cart.refresh();
     });
   }
-  /** ask has the other tabs say what they have, when this one has nothing. */
-  ask() {
+  /** ask looks for what other tabs have, or had, when this one has nothing. */
+  async ask() {
+    if (this.#cart.stage !== "picking" || this.#account() === null) return;
+    const last = localStorage.getItem(this.#last);
+    if (last) await this.#cart.adopt(last);
     if (this.#cart.stage === "picking") this.#say({});
   }
   #say(word) {
@@ -37,6 +43,8 @@ class Tabs {
     this.#told = now;
     const about = booking?.bookingId ?? this.#booking;
     this.#booking = booking?.bookingId ?? null;
+    if (booking?.state === "held" || booking?.state === "paying") localStorage.setItem(this.#last, booking.bookingId);
+    else if (localStorage.getItem(this.#last) === about) localStorage.removeItem(this.#last);
     if (about && !this.#hearing) this.#say({ booking: about });
   }
   async #hear({ account, booking }) {

@@ -27,7 +27,7 @@ function eventOf(id) {
   return known;
 }
 function kept() {
-  return Object.keys(sessionStorage).filter((key) => key.startsWith(KEPT)).map((key) => sessionStorage.getItem(key));
+  return [sessionStorage, localStorage].flatMap((where) => Object.keys(where).filter((key) => key.startsWith(KEPT)).map((key) => where.getItem(key)));
 }
 async function unpaid(id) {
   try {

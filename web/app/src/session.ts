@@ -1,5 +1,6 @@
 // Who the shopper is. In a demo the page signs itself in as a random user of
-// this tab; elsewhere the shopper brings a session token of the house's login.
+// this browser; elsewhere the shopper brings a session token of the house's login,
+// which is this tab's.
 
 import type { Shopper } from './api';
 import { $ } from './dom';
@@ -20,23 +21,31 @@ export class Session implements Shopper {
    * be asked it fails with an AbortError when they would not, or when it is to be quiet.
    */
   async token(quiet = false): Promise<string> {
-    const had = sessionStorage.getItem(TOKEN);
+    const had = this.#kept;
     if (had !== null) return had;
     this.#visiting ??= this.#visit().finally(() => { this.#visiting = null; });
-    const token = await this.#visiting ?? await this.#ask(quiet);
+    const visitor = await this.#visiting;
+    if (visitor !== null) return visitor;
+    const token = await this.#ask(quiet);
     sessionStorage.setItem(TOKEN, token);
     return token;
   }
 
-  /** forget drops a token the server refused. */
-  forget(): void {
-    sessionStorage.removeItem(TOKEN);
-    this.#refused = true;
+  /** kept is the token of before: that which this tab was given, or that of the demo's user. */
+  get #kept(): string | null {
+    return sessionStorage.getItem(TOKEN) ?? localStorage.getItem(TOKEN);
   }
 
-  /** account is whose token this tab has: its subject, or all of a token that names none. */
+  /** forget drops a token the server refused. */
+  forget(): void {
+    this.#refused = sessionStorage.getItem(TOKEN) !== null; // of the demo's user nobody was asked
+    sessionStorage.removeItem(TOKEN);
+    localStorage.removeItem(TOKEN);
+  }
+
+  /** account is whose token is kept: its subject, or all of a token that names none. */
   get account(): string | null {
-    const token = sessionStorage.getItem(TOKEN);
+    const token = this.#kept;
     if (token === null) return null;
     try {
       const { sub } = JSON.parse(atob(token.split('.')[1].replaceAll('-', '+').replaceAll('_', '/')));
@@ -46,21 +55,24 @@ export class Session implements Shopper {
     }
   }
 
-  /** visit returns a token, or null where the server offers no demo sign-in. */
+  /** visit returns a token of the demo's user, or null where the server offers no demo sign-in. */
   async #visit(): Promise<string | null> {
     if (!this.#demo) return null;
-    let user = sessionStorage.getItem(USER);
+    let user = localStorage.getItem(USER);
     if (!user) {
       user = `guest-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
-      sessionStorage.setItem(USER, user);
+      localStorage.setItem(USER, user);
     }
     const res = await fetch('/v1/demo/session', {
       method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ user }), signal: AbortSignal.timeout(TIMEOUT),
     });
     this.#demo = res.status !== 404 && res.status !== 405;
     if (!this.#demo) return null;
+    if (res.status === 400) localStorage.removeItem(USER); // it is nobody the server knows how to be: the next one is another
     if (!res.ok) throw new TypeError('sign-in failed'); // as fetch says that a network failed
-    return (await res.json()).token;
+    const { token } = await res.json();
+    localStorage.setItem(TOKEN, token);
+    return token;
   }
 
   async #ask(quiet: boolean): Promise<string> {

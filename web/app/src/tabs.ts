@@ -1,6 +1,7 @@
 // Tabs of one browser that show the same order agree: what becomes of it in one is asked
-// for in the others, and one that has none yet shows that of its account. Nothing is
-// believed: the server says how an order stands, and whose it is.
+// for in the others, and one that has none yet shows that of its account, also when the tab
+// that made it is closed. Nothing is believed: the server says how an order stands, and whose
+// it is.
 
 import type { Cart } from './cart';
 
@@ -11,6 +12,7 @@ interface Word { account: string; booking?: string }
 export class Tabs {
   #cart: Cart;
   #account: () => string | null;
+  #last: string; // where the order is kept that is open, for a tab that comes later
   #channel: BroadcastChannel;
   #told = '';
   #booking: string | null = null; // the last there was
@@ -20,6 +22,7 @@ export class Tabs {
   constructor(event: string, cart: Cart, account: () => string | null) {
     this.#cart = cart;
     this.#account = account;
+    this.#last = `seatcast.booking.${event}`;
     this.#channel = new BroadcastChannel(`seatcast.order.${event}`);
     this.#channel.onmessage = (e: MessageEvent<Word>) => this.#hear(e.data);
     cart.addEventListener('change', () => this.#tell());
@@ -27,8 +30,11 @@ export class Tabs {
     document.addEventListener('visibilitychange', () => { if (!document.hidden) cart.refresh(); });
   }
 
-  /** ask has the other tabs say what they have, when this one has nothing. */
-  ask(): void {
+  /** ask looks for what other tabs have, or had, when this one has nothing. */
+  async ask(): Promise<void> {
+    if (this.#cart.stage !== 'picking' || this.#account() === null) return;
+    const last = localStorage.getItem(this.#last);
+    if (last) await this.#cart.adopt(last);
     if (this.#cart.stage === 'picking') this.#say({});
   }
 
@@ -46,6 +52,8 @@ export class Tabs {
     this.#told = now;
     const about = booking?.bookingId ?? this.#booking;
     this.#booking = booking?.bookingId ?? null;
+    if (booking?.state === 'held' || booking?.state === 'paying') localStorage.setItem(this.#last, booking.bookingId);
+    else if (localStorage.getItem(this.#last) === about) localStorage.removeItem(this.#last);
     if (about && !this.#hearing) this.#say({ booking: about });
   }
 

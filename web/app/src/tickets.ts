@@ -45,9 +45,9 @@ function eventOf(id: string): Promise<wire.Event> {
   return known;
 }
 
-/** kept are the bookings that pages of this tab show. */
+/** kept are the bookings that pages of this tab show, or of this browser. */
 function kept(): string[] {
-  return Object.keys(sessionStorage).filter((key) => key.startsWith(KEPT)).map((key) => sessionStorage.getItem(key)!);
+  return [sessionStorage, localStorage].flatMap((where) => Object.keys(where).filter((key) => key.startsWith(KEPT)).map((key) => where.getItem(key)!));
 }
 
 /** unpaid reads an order that is only held. One that is over, or of another account, is none. */
