@@ -55,7 +55,7 @@ class Card {
         event.holds ? null : h("p", { class: "trouble" }, t.console.noHolds),
         this.#figures,
         h("div", { class: "actions" }, h("button", { "data-do": "refresh", onclick: () => this.#read() }, t.console.refresh), h("a", { href: `/events/${encodeURIComponent(id)}` }, t.console.page), this.#asOf),
-        this.#room,
+        queue ? this.#room : h("p", { class: "soft" }, t.console.noRoom(`/v1/admin/rooms/${id}`)),
         this.#unseen,
         this.#controls,
         this.#answer
