@@ -55,7 +55,7 @@ type detail struct {
 	CapSeconds      float64            `json:"capSeconds"`
 	SeatsPerBooking int                `json:"seatsPerBooking"`
 	SeatsPerUser    int                `json:"seatsPerUser"`
-	SeatsPerCard    int                `json:"seatsPerCard,omitempty"`
+	SeatsPerCard    int                `json:"seatsPerCard,omitempty"` // absent: no limit
 	HoldsPerUser    int                `json:"holdsPerUser"`
 }
 
@@ -69,8 +69,8 @@ type categoryPrice struct {
 type fee struct {
 	Name        string         `json:"name"`
 	Per         seatmap.FeePer `json:"per"`                   // ticket, percent or order
-	Amount      int64          `json:"amount,omitempty"`      // minor units, or
-	BasisPoints int64          `json:"basisPoints,omitempty"` // of the price of each ticket
+	Amount      *int64         `json:"amount,omitempty"`      // minor units, or
+	BasisPoints *int64         `json:"basisPoints,omitempty"` // of the price of each ticket
 }
 
 type area struct {
@@ -116,9 +116,11 @@ func describe(e *Event, chart *seatmap.Chart) detail {
 		d.Prices = append(d.Prices, categoryPrice{Category: cat.Name, Color: cat.Color, Amount: price, AllIn: seatmap.AllIn(price, e.Fees)})
 	}
 	for _, f := range e.Fees {
-		told := fee{Name: f.Name, Per: f.Per, Amount: f.Amount}
+		told := fee{Name: f.Name, Per: f.Per}
 		if f.Per == seatmap.PerCent {
-			told.Amount, told.BasisPoints = 0, f.Amount
+			told.BasisPoints = &f.Amount
+		} else {
+			told.Amount = &f.Amount
 		}
 		d.Fees = append(d.Fees, told)
 	}

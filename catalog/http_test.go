@@ -91,7 +91,8 @@ func TestAnEventTellsItsFeesAndEachPriceWithThem(t *testing.T) {
 	for currency, decimals := range map[string]int{"EUR": 2, "JPY": 0, "KWD": 3} {
 		n := s.night()
 		n.Currency = currency
-		n.Fees = []seatmap.Fee{{Name: "Service", Per: seatmap.PerCent, Amount: 525}, {Name: "Facility", Per: seatmap.PerTicket, Amount: 250}, {Name: "Order", Per: seatmap.PerOrder, Amount: 150}}
+		n.Fees = []seatmap.Fee{{Name: "Service", Per: seatmap.PerCent, Amount: 525}, {Name: "Facility", Per: seatmap.PerTicket, Amount: 250}, {Name: "Order", Per: seatmap.PerOrder, Amount: 150},
+			{Name: "Nothing", Per: seatmap.PerTicket}, {Name: "No part", Per: seatmap.PerCent}}
 		e := s.create(t, n)
 		if !slices.Equal(e.Fees, n.Fees) {
 			t.Errorf("its fees are %v", e.Fees)
@@ -103,7 +104,8 @@ func TestAnEventTellsItsFeesAndEachPriceWithThem(t *testing.T) {
 		if err := json.Unmarshal(body(t, s.get(t, "/v1/events/"+e.ID)), &told); err != nil || told.Decimals != decimals {
 			t.Errorf("%s has %d decimals, %v", currency, told.Decimals, err)
 		}
-		same(t, told.Fees, `[{"name": "Service", "per": "percent", "basisPoints": 525}, {"name": "Facility", "per": "ticket", "amount": 250}, {"name": "Order", "per": "order", "amount": 150}]`)
+		same(t, told.Fees, `[{"name": "Service", "per": "percent", "basisPoints": 525}, {"name": "Facility", "per": "ticket", "amount": 250}, {"name": "Order", "per": "order", "amount": 150},
+			{"name": "Nothing", "per": "ticket", "amount": 0}, {"name": "No part", "per": "percent", "basisPoints": 0}]`)
 		same(t, told.Prices, `[{"category": "Front", "color": "#d1495b", "amount": 4000, "allIn": 4610}, {"category": "Seated", "color": "#edae49", "amount": 2500, "allIn": 3031},
 			{"category": "Standing", "color": "#2e86ab", "amount": 1500, "allIn": 1979}]`)
 		sale, err := s.Sale(t.Context(), e.ID)

@@ -88,7 +88,8 @@ func (r *Room) shown(f Frame, e *eta) shown {
 
 // hall is what one process remembers of a room.
 type hall struct {
-	due      time.Time // when it is looked at again; of the goroutine that ticks
+	due      time.Time // when it is looked at again; of the goroutine that ticks, as is the next
+	looksAt  int64     // the version of the room that was looked at
 	lingerAt time.Time // when its keys were last given time; of who tends it
 
 	given atomic.Int64 // the highest number this process has given
@@ -339,10 +340,10 @@ func (r *Rooms) tick(ctx context.Context, b Broadcaster) error {
 	now := time.Now()
 	for _, room := range r.all() {
 		h := r.hall(room)
-		if now.Before(h.due) {
+		if now.Before(h.due) && h.looksAt == room.version {
 			continue
 		}
-		h.due = now
+		h.due, h.looksAt = now, room.version
 		if room.idle(now) {
 			h.due = now.Add(tellEvery)
 		}

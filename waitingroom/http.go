@@ -330,10 +330,10 @@ func (a *API) Allow(ctx context.Context, topic string) (code, detail string) {
 
 // drawBody is all that is published of a draw so far but its tickets.
 type drawBody struct {
-	State        string            `json:"state"`        // announced, frozen or drawn
-	Announcement draw.Announcement `json:"announcement"` // exactly as it was published
-	Digest       draw.Digest       `json:"digest"`       // of it: every receipt carries it
-	Tickets      int               `json:"tickets,omitempty"`
+	State        string            `json:"state"`             // announced, frozen or drawn
+	Announcement draw.Announcement `json:"announcement"`      // exactly as it was published
+	Digest       draw.Digest       `json:"digest"`            // of it: every receipt carries it
+	Tickets      *int              `json:"tickets,omitempty"` // of a list that is frozen, 0 too
 	Root         *draw.Digest      `json:"root,omitempty"`
 	FrozenAt     *time.Time        `json:"frozenAt,omitempty"`
 	Seed         *draw.Digest      `json:"seed,omitempty"`
@@ -355,7 +355,7 @@ func (a *API) draw(c echo.Context) error {
 	}
 	b := drawBody{State: room.drawState(), Announcement: room.announced, Digest: room.announced.Digest()}
 	if b.State != "announced" {
-		b.Tickets, b.Root, b.FrozenAt = room.Tickets, &room.Root, &room.Frozen
+		b.Tickets, b.Root, b.FrozenAt = &room.Tickets, &room.Root, &room.Frozen
 	}
 	if b.State == "drawn" {
 		d, err := a.rooms.published(ctx, room.Event)

@@ -22,7 +22,10 @@ if ARGV[2] ~= '1' then
   redis.call('ZREM', seen, id)
   local listed = redis.call('HEXISTS', pre, id) == 1
   if listed and not redis.call('ZSCORE', adm, id) then redis.call('RPUSH', new, '-' .. id) end -- who has left already leaves no more
-  if till <= now and (listed or r.state ~= 'draw') then redis.call('ZADD', adm, now, id) end
+  if till <= now and (listed or r.state ~= 'draw') then
+    local new = redis.call('ZADD', adm, now, id) == 1
+    if new and not listed and not r.placed then redis.call('HINCRBY', room, 'strays', 1) end -- have left, and no list
+  end
 end
 if till <= now then return {'left', 0} end
 redis.call('ZADD', adm, now, id)

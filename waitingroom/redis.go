@@ -382,6 +382,8 @@ type Opening struct {
 	Order
 	Free int64 // seats
 	New  bool  // nobody was ever let in: the bucket begins full
+
+	Strays int // have left, and were not on the list of the draw
 }
 
 // Make makes a room that is cold, and leaves one alone that is not.
@@ -391,7 +393,7 @@ func (l *Line) Make(ctx context.Context, event string, o Opening) error {
 		factor, why = beginAgain, byBeginning
 	}
 	_, err := l.run(ctx, openScript, []string{roomKey(event)}, o.Version, string(o.State), o.Terms.Rate, o.Terms.Burst, o.Terms.Cap,
-		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, flag(o.New), flag(o.Drawn), factor, why)
+		o.Terms.Session.Milliseconds(), o.Free, o.Serving, o.Last, flag(o.New), flag(o.Drawn), factor, why, o.Strays)
 	return err
 }
 

@@ -370,7 +370,7 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 		return err
 	}
 	o := Opening{Order: one.order(), New: one.State == Draw || one.State == Closed}
-	o.Last = max(one.last, int64(len(l.tickets)))
+	o.Last, o.Strays = max(one.last, int64(len(l.tickets))), len(left)-l.leavers()
 	if one.Drawn.IsZero() {
 		err = line.List(ctx, event, l.tickets)
 	} else {
@@ -388,6 +388,14 @@ func (r *Rooms) make(ctx context.Context, event string) error {
 		o.Free = 0 // it is told when it is known
 	}
 	return line.Make(ctx, event, o)
+}
+
+// leavers is how many of a list have left it.
+func (l listed) leavers() (n int) {
+	for _, left := range l.left {
+		n += flag(left)
+	}
+	return n
 }
 
 // waiting are those of a drawn list who have not left and were not let in.

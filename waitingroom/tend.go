@@ -29,16 +29,34 @@ func (r *Rooms) tend(ctx context.Context) error {
 	return r.tends.failed()
 }
 
-// tendRoom does what a room's times ask for: whoever comes first, under its lock.
-func (r *Rooms) tendRoom(ctx context.Context, room *Room) (err error) {
-	now := time.Now()
-	if h := r.hall(room); now.Sub(h.lingerAt) > lingerEvery {
+// tendRoom does what a room's times ask for, and what they ask for then: a list that is
+// frozen is drawn at once where nothing else is waited for.
+func (r *Rooms) tendRoom(ctx context.Context, room *Room) error {
+	if h, now := r.hall(room), time.Now(); now.Sub(h.lingerAt) > lingerEvery {
 		h.lingerAt = now
 		if err := r.o.Line.Linger(ctx, room.Event); err != nil {
 			return err
 		}
 	}
-	switch {
+	for {
+		if err := r.does(ctx, room); err != nil {
+			return err
+		}
+		is, err := r.Room(ctx, room.Event)
+		if errors.Is(err, ErrNoRoom) || err == nil && (is.id() != room.id() || is.version == room.version) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		room = is
+	}
+}
+
+// does does the next thing that a room's times ask for: whoever comes first, under its
+// lock.
+func (r *Rooms) does(ctx context.Context, room *Room) (err error) {
+	switch now := time.Now(); {
 	case room.State == Draw && now.Before(room.Closes):
 		return r.drainDue(ctx, room)
 	case room.State == Draw:

@@ -61,7 +61,7 @@ type Frame struct {
 	Serving int64 // numbers up to it have been called
 	Last    int64 // the highest number given
 	Rate    int   // a minute, as it is set
-	Waiting int64 // not called yet; of a draw who takes part
+	Waiting int64 // not called yet, and who takes part in a draw that is not drawn
 	Inside  int64
 	Free    int64     // seats
 	Since   time.Time // when the room was made in this Redis: one that had lost it knows who waits only by their places
