@@ -283,18 +283,75 @@ func TestWhatTheCapHoldsUpIsNotHeldAgainstTheRate(t *testing.T) {
 		}
 	}
 	r := rehearsal{terms: waitingroom.Terms{Rate: 60, Burst: 1, Cap: 1}, drains: time.Minute, within: time.Hour, most: 1}
+	r.steps = []step{{at: time.UnixMilli(0), open: 1, ready: 200}}
 	for i := range int64(100) {
-		r.in = append(r.in, time.UnixMilli(5000*i))
+		at := time.UnixMilli(5000 * i)
+		r.in = append(r.in, at)
 		r.waits = append(r.waits, waited{long: time.Duration(i) * 5 * time.Second})
+		r.steps = append(r.steps, step{at: at, inside: 1}, step{at: at, ready: -1, in: 1}, step{at: at.Add(4900 * time.Millisecond), inside: -1})
 	}
+	r.steps = append(r.steps, step{at: time.UnixMilli(500_000), ready: -100})
 	for _, j := range r.judge() {
-		if !j.kept {
+		if waits := strings.HasPrefix(j.what, "rate") || strings.HasPrefix(j.what, "longest"); j.ruling == notKept || waits && j.ruling == isKept {
 			t.Errorf("%+v", j)
 		}
 	}
-	r.most, r.terms.Cap = 1, 2
-	if !slices.ContainsFunc(r.judge(), func(j judged) bool { return !j.kept && strings.HasPrefix(j.what, "rate") }) {
-		t.Error("twelve a minute are sixty")
+	r.terms.Cap = 2
+	for _, j := range r.judge() {
+		if waits := strings.HasPrefix(j.what, "rate") || strings.HasPrefix(j.what, "longest"); (j.ruling == notKept) != waits {
+			t.Errorf("twelve a minute are not sixty: %+v", j)
+		}
+	}
+}
+
+// lets is a rehearsal in which so many wait who are awake, and are let in at a pace once a
+// burst has been.
+func lets(rate, burst, waiting int, perMinute float64, atOnce int) *rehearsal {
+	r := &rehearsal{terms: waitingroom.Terms{Rate: rate, Burst: burst, Cap: 10_000}}
+	r.steps = []step{{at: time.UnixMilli(0), open: 1}, {at: time.UnixMilli(500), ready: waiting}}
+	at := time.UnixMilli(2000)
+	for n := range waiting {
+		if n >= atOnce {
+			at = at.Add(time.Duration(float64(time.Minute) / perMinute))
+		}
+		r.steps = append(r.steps, step{at: at.Add(-time.Millisecond), inside: 1}, step{at: at, ready: -1, in: 1})
+	}
+	return r
+}
+
+func TestTheRateIsJudgedOnlyWherePeopleWhoWereAwakeWaitedForLongEnough(t *testing.T) {
+	for name, c := range map[string]struct {
+		r    *rehearsal
+		want ruling
+	}{
+		"a line that is empty after four seconds":         {lets(600, 20, 60, 600, 20), "not judged"},
+		"a line of a minute, at the rate":                 {lets(600, 20, 620, 600, 20), isKept},
+		"at the rate, from an empty bucket":               {lets(600, 20, 600, 600, 0), isKept},
+		"at half the rate":                                {lets(600, 20, 600, 300, 20), notKept},
+		"fewer than come while one asks anew":             {lets(600, 20, 29, 10, 0), "not judged"},
+		"a burst that hides whether it was half the rate": {lets(600, 300, 350, 300, 300), "not judged"},
+		"nobody": {lets(600, 20, 0, 600, 0), "not judged"},
+	} {
+		if j := c.r.judgeRate(); !strings.HasPrefix(string(j.ruling), string(c.want)) {
+			t.Errorf("%s: %+v", name, j)
+		}
+	}
+	stuck := lets(600, 20, 0, 600, 0)
+	stuck.steps = append(stuck.steps, step{at: time.UnixMilli(500), ready: 100}, step{at: time.UnixMilli(60_000), ready: -100})
+	if j := stuck.judgeRate(); j.ruling != notKept || !strings.HasPrefix(j.is, "0 a minute") {
+		t.Errorf("a hundred wait for a minute, and nobody is let in: %+v", j)
+	}
+	asleep := lets(600, 20, 600, 300, 20)
+	for n := range asleep.steps {
+		asleep.steps[n].ready = 0
+	}
+	if j := asleep.judgeRate(); j.ruling == notKept {
+		t.Errorf("all of them sleep: %+v", j)
+	}
+	paused := lets(600, 20, 600, 300, 20)
+	paused.steps = append(paused.steps, step{at: time.UnixMilli(4000), open: -1})
+	if j := paused.judgeRate(); j.ruling == notKept {
+		t.Errorf("it is paused after two seconds: %+v", j)
 	}
 }
 

@@ -42,6 +42,7 @@ type rehearsal struct {
 	mu     sync.Mutex
 	frame  rehearseFrame
 	most   int64           // inside, of any frame
+	steps  []step          // of those who can be let in
 	slowed map[string]bool // why the room let in fewer, of any frame
 	in     []time.Time     // when somebody was let in, by the clock of Redis
 	waits  []waited        // how long they had waited
@@ -55,6 +56,22 @@ type rehearsal struct {
 type waited struct {
 	long  time.Duration
 	slept bool
+}
+
+// step is what changed among those who can be let in.
+type step struct {
+	at     time.Time // by the clock of this machine
+	open   int       // 1: the room is; -1: it is not any more
+	ready  int       // so many more have a number, are awake and stay: they ask once they are called
+	inside int       // so many more may be inside
+	in     int       // so many were let in
+}
+
+// notes takes down what has changed.
+func (r *rehearsal) notes(s ...step) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.steps = append(r.steps, s...)
 }
 
 // rehearseFrame is what is looked at of a frame.
@@ -196,6 +213,12 @@ func (r *rehearsal) looks(ctx context.Context) error {
 			continue
 		}
 		r.mu.Lock()
+		switch was, is := r.frame.State == waitingroom.Open, f.State == waitingroom.Open; {
+		case is && !was:
+			r.steps = append(r.steps, step{at: time.Now(), open: 1})
+		case was && !is:
+			r.steps = append(r.steps, step{at: time.Now(), open: -1})
+		}
 		r.frame, r.most = f, max(r.most, f.Inside)
 		if f.Slowed != "" {
 			r.slowed[f.Slowed] = true
@@ -259,8 +282,14 @@ func (r *rehearsal) attends(ctx context.Context, token string) bool {
 	}
 	leaves := rand.Float64() < r.cmd.Leave
 	sleeps := rand.Float64() < r.cmd.Sleep
+	ready := 0
+	defer func() { r.notes(step{at: time.Now(), ready: -ready}) }()
 	for pause(ctx, time.Second/2+rand.N(time.Second)) {
 		f := r.now()
+		if number > 0 && f.State == waitingroom.Open && !leaves && !sleeps && ready == 0 {
+			ready = 1
+			r.notes(step{at: time.Now(), ready: 1})
+		}
 		switch {
 		case f.State == waitingroom.Over:
 			return leaves
@@ -279,7 +308,12 @@ func (r *rehearsal) attends(ctx context.Context, token string) bool {
 		case sleeps && !pause(ctx, rehearseSleep):
 			return false
 		default:
+			if ready == 0 { // has slept
+				ready = 1
+				r.notes(step{at: time.Now(), ready: 1})
+			}
 			if r.claims(ctx, token, place, waited{max(0, time.Since(later(came, r.opens))), sleeps}) {
+				ready = 0
 				return true
 			}
 			sleeps = false
@@ -327,9 +361,11 @@ func (r *rehearsal) joins(ctx context.Context, token, place string) (number int6
 	return 0, "", false
 }
 
-// claims asks for the pass, and shops with it. It says whether there was one.
+// claims asks for the pass, and shops with it: whoever does is not ready any more. It says
+// whether there was one.
 func (r *rehearsal) claims(ctx context.Context, token, place string, w waited) bool {
-	for asked := time.Now(); ; {
+	for first := time.Now(); ; {
+		asked := time.Now()
 		a, err := r.ask(ctx, token, http.MethodPost, "/v1/queue/"+r.event+"/pass", map[string]string{"place": place})
 		if err == nil && a.status == http.StatusOK {
 			var got struct{ Pass string }
@@ -342,10 +378,12 @@ func (r *rehearsal) claims(ctx context.Context, token, place string, w waited) b
 				r.failed(ctx, answered{code: "no pass"}, nil)
 				return false
 			}
-			w.long += time.Since(asked)
+			w.long += time.Since(first)
 			r.mu.Lock()
 			r.in, r.waits = append(r.in, until), append(r.waits, w) // all stay as long: between two ends is what is between their beginnings
+			r.steps = append(r.steps, step{at: asked, inside: 1}, step{at: time.Now(), ready: -1, in: 1})
 			r.mu.Unlock()
+			defer func() { r.notes(step{at: time.Now(), inside: -1}) }()
 			r.shops(ctx, token, got.Pass)
 			return true
 		}
