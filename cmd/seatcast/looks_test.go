@@ -31,7 +31,7 @@ func (p page) apart(how string) {
 	for _, fault := range browsertest.Eval[[]string](p.Page, `
 		const faults = [];
 		if (document.documentElement.scrollWidth > innerWidth) faults.push('the page is ' + document.documentElement.scrollWidth + ' wide');
-		const seen = ['.top', '.tools', '.zoom', '.here', '.key', '.doubt p', '.side', '.foot'].map((name) => [name, `+root+`.querySelector(name)?.getBoundingClientRect()]).filter(([, box]) => box?.width);
+		const seen = ['.top', '.tools', '.zoom', '.overview', '.here', '.key', '.doubt p', '.side', '.foot'].map((name) => [name, `+root+`.querySelector(name)?.getBoundingClientRect()]).filter(([, box]) => box?.width);
 		for (const [n, [one, a]] of seen.entries()) {
 			if (a.left < -1 || a.right > innerWidth + 1) faults.push(one + ' is out of the window');
 			for (const [other, b] of seen.slice(n + 1)) {
@@ -60,7 +60,7 @@ func (p page) clear(how string) {
 		};
 		const ground = getComputedStyle(seats).backgroundColor.match(/\d+/g).map(Number);
 		const faults = [];
-		for (const name of ['.tools', '.zoom', '.here', '.key']) {
+		for (const name of ['.tools', '.zoom', '.overview', '.here', '.key']) {
 			const box = root.querySelector(name).getBoundingClientRect();
 			if (!box.width) continue;
 			if (under(seats, box).some((value, n) => n % 4 < 3 && value !== ground[n % 4])) faults.push(name + ' lies on what is drawn');

@@ -111,6 +111,13 @@ func (p page) told(words string) {
 	p.Until("it says "+words, fmt.Sprintf(`document.getElementById('notes').innerText.includes(%q)`, words))
 }
 
+// declined waits until the order says why a payment came to nothing, and a screen reader hears the same.
+func (p page) declined(why string) {
+	p.t.Helper()
+	p.Until("it says that it "+why, fmt.Sprintf(`document.querySelector('.hint.bad')?.innerText.includes(%q)`, why))
+	p.Until("a screen reader hears it", `document.getElementById('announcer').innerText === document.querySelector('.hint.bad').innerText`)
+}
+
 // notes are those that are shown now.
 func (p page) notes() string {
 	p.t.Helper()
@@ -208,7 +215,7 @@ func TestASeatTakenInBetweenCostsNothingElse(t *testing.T) {
 		p.press(payButton)
 	}
 	card(declinedCard)
-	p.told("declined")
+	p.declined("was declined")
 	p.stage("held")
 	card(goodCard)
 	p.stage("sold")

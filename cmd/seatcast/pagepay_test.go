@@ -104,7 +104,7 @@ func TestThePagePaysWithStripesElementAndSurvivesItsBank(t *testing.T) {
 		t.Errorf("Stripe has %+v", made)
 	}
 	pay(stripetest.CardDeclined)
-	p.told("declined")
+	p.declined("was declined")
 	p.stage("held")
 	p.Until("what was typed is still there", fmt.Sprintf(`document.getElementById('stripe-field').value === %q && document.getElementById('stripe-field').offsetParent`, stripetest.CardDeclined))
 	if lost := append(p.asked("moved"), p.asked("destroy")...); len(lost) > 0 {
@@ -202,7 +202,7 @@ func TestAShopperApprovesAtTheBankAndComesBackByWhicheverWay(t *testing.T) {
 	p.press(approve)
 	verdict("decline")
 	p.stage("held")
-	p.told("declined")
+	p.declined("was not approved")
 
 	pay()
 	verdict("approve")

@@ -18,6 +18,10 @@ class Cart extends Choice {
   // what the payment waits for
   stepping = false;
   // the shopper is at it
+  trying = false;
+  // a payment is being sent; busy with that
+  declined = null;
+  // why the last payment came to nothing, until another is tried or another means chosen
   #api;
   #kept;
   #stopped = false;
@@ -200,24 +204,40 @@ class Cart extends Choice {
     });
   }
   /** pay tries what the shopper pays with, by the name the house gives it, and waits for the verdict. */
-  pay(name) {
-    return this.#busily(async () => {
-      const method = await name();
-      const payment = this.#payment?.method === method ? this.#payment : { booking: this.order.bookingId, key: newKey(), method };
-      let action;
+  async pay(name) {
+    if (this.busy) return;
+    this.trying = true;
+    this.declined = null;
+    await this.#busily(async () => {
       try {
-        const r = await this.#post(payment);
-        Object.assign(this.order, { state: "paying", expiresAt: r.expiresAt ?? this.order.expiresAt });
-        action = r.action;
-      } catch (err) {
-        const p = problem(err);
-        if (!p.passing) this.#remember(null);
-        if (p.code !== "payment_in_progress") throw p;
+        const action = await this.#try(await name());
+        this.stage = "paying";
+        this.#verdict();
+        this.#wait(action, true);
+      } finally {
+        this.trying = false;
       }
-      this.stage = "paying";
-      this.#verdict();
-      this.#wait(action, true);
     });
+  }
+  /** try sends a payment, or finds one under way, and returns what it waits for. */
+  async #try(method) {
+    const payment = this.#payment?.method === method ? this.#payment : { booking: this.order.bookingId, key: newKey(), method };
+    try {
+      const r = await this.#post(payment);
+      Object.assign(this.order, { state: "paying", expiresAt: r.expiresAt ?? this.order.expiresAt });
+      return r.action;
+    } catch (err) {
+      const p = problem(err);
+      if (!p.passing) this.#remember(null);
+      if (p.code !== "payment_in_progress") throw p;
+      return void 0;
+    }
+  }
+  /** other says that something else is chosen to pay with. */
+  other() {
+    if (this.declined === null) return;
+    this.declined = null;
+    this.changed();
   }
   /** post sends the payment. Sent again it is the same one, and tells what it waits for now. */
   async #post(payment) {
@@ -272,11 +292,6 @@ class Cart extends Choice {
     } catch (err) {
       problem(err);
     }
-  }
-  /** declined is why the last payment came to nothing, while another can be tried. */
-  get declined() {
-    const last = this.stage === "held" ? this.order.attempts?.at(-1) : void 0;
-    return last?.state === "failed" ? last.reason ?? "" : null;
   }
   /** elsewhere says that the payment under way was begun in another tab. */
   get elsewhere() {
@@ -359,7 +374,7 @@ class Cart extends Choice {
   }
   /** take follows what the server says of the booking. Resumed: it is one of before a reload, of which only what is new since is told. */
   #take(answer, resumed = false) {
-    const declined = answer.state === "held" && this.#declined(answer.attempts ?? []);
+    const declined = answer.state === "held" ? this.#declined(answer.attempts ?? []) : void 0;
     this.booking = { ...this.booking, holds: true, ...answer };
     const stage = STEADY[answer.state];
     if (!stage) {
@@ -372,6 +387,7 @@ class Cart extends Choice {
     const entered = stage !== this.stage;
     const news = entered && !(resumed && (stage === "held" || !this.#payment));
     this.stage = stage;
+    if (declined || stage !== "held") this.declined = declined ? declined.reason ?? "" : null;
     this.gone.clear();
     this.#kept.setItem(this.#storage, answer.bookingId);
     if (stage !== "paying") this.action = null;
@@ -404,6 +420,7 @@ class Cart extends Choice {
     this.booking = null;
     this.stage = "picking";
     this.action = null;
+    this.declined = null;
     this.#remember(null);
     this.#kept.removeItem(this.#storage);
     this.changed();

@@ -1,4 +1,5 @@
 import { t } from './lang.js';
+import { byPlace } from './words.js';
 
 const PALETTE = ["#4f7cff", "#12a594", "#e8833a", "#a463f2", "#d6409f", "#5b9a3c", "#c2a014", "#3aa0d6"];
 const ACCESSIBLE = 1;
@@ -207,10 +208,15 @@ class Chart {
     const s = this.sections[this.section[i]];
     return t.seat.place(s.name, this.row[i], this.label[i]);
   }
+  /** inOrder are seats as they are listed. */
+  inOrder(seats) {
+    const at = (i) => ({ section: this.sections[this.section[i]].name, row: this.row[i], label: this.label[i] });
+    return [...seats].sort((a, b) => byPlace(at(a), at(b)));
+  }
   /** places names seats in words, row by row. */
   places(seats) {
     const rows = /* @__PURE__ */ new Map();
-    for (const i of seats) {
+    for (const i of this.inOrder(seats)) {
       const row = `${this.section[i]} ${this.row[i]}`;
       rows.set(row, [...rows.get(row) ?? [], i]);
     }

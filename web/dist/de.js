@@ -135,8 +135,6 @@ const de = {
     extended: "Sie haben mehr Zeit.",
     sold: "Bezahlt. Die Plätze gehören Ihnen.",
     asked: "Ihre Bank möchte, dass Sie diese Zahlung freigeben.",
-    declined: "Die Karte wurde abgelehnt. Ihre Plätze sind weiter reserviert: Versuchen Sie es mit einer anderen Karte.",
-    declinedUnheld: "Die Karte wurde abgelehnt. Versuchen Sie es mit einer anderen Karte.",
     cancelledPayment: "Die Zahlung ist abgebrochen. Ihnen wird nichts berechnet, und die Plätze sind wieder frei.",
     lost: (places) => `Jemand war schneller: ${places}.`,
     back: "Zurück am Saalplan. Ihre Bestellung ist, wie sie war.",
@@ -336,17 +334,17 @@ const de = {
     cards: {
       "4242424242424242": "sofort genehmigt",
       "4000000000000002": "abgelehnt",
-      "4000000000003063": "die Bank verlangt Ihre Freigabe",
-      "4000000000003220": "die Bank braucht ein paar Sekunden",
-      "4000000000000259": "jede Nachricht kommt zweimal",
-      "4000000000000341": "die Nachricht kommt vor der Antwort",
-      "4000000000000424": "Nachrichten kommen in umgekehrter Folge",
-      "4000000000000127": "es kommt nie eine Nachricht",
-      "4000000000000069": "genehmigt lange nach Ablauf der Reservierung",
-      "4000000000005001": "der Zahlungsdienst ist zehn Sekunden nicht erreichbar",
-      "4000000000000119": "genehmigt, dann wird das Geld verweigert",
-      "4000000000006736": "genehmigt, dann verfällt die Genehmigung",
-      "4000000000006322": "das Geld kommt beim dritten Versuch"
+      "4000000000003063": "Freigabe bei der Bank",
+      "4000000000003220": "dauert ein paar Sekunden",
+      "4000000000000259": "Nachrichten kommen doppelt",
+      "4000000000000341": "Nachricht vor der Antwort",
+      "4000000000000424": "Nachrichten verkehrt herum",
+      "4000000000000127": "es kommt keine Nachricht",
+      "4000000000000069": "genehmigt, aber zu spät",
+      "4000000000005001": "Dienst fällt 10 s aus",
+      "4000000000000119": "genehmigt, Geld verweigert",
+      "4000000000006736": "genehmigt, dann verfallen",
+      "4000000000006322": "Geld beim dritten Versuch"
     }
   },
   queue: {

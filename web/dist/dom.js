@@ -12,6 +12,10 @@ const $ = (id) => document.getElementById(id);
 function tell(id, text) {
   if ($(id).textContent !== text) $(id).textContent = text;
 }
+function unbroken(place) {
+  const [first, ...rest] = place.split(", ");
+  return rest.reduce((all, part, n) => [...all, " ", h("span", { class: "whole" }, n < rest.length - 1 ? `${part},` : part)], [rest.length ? `${first},` : first]);
+}
 function holding(rest, change) {
   const had = document.activeElement;
   change();
@@ -23,4 +27,4 @@ function swatch(color) {
   return el;
 }
 
-export { $, h, holding, swatch, tell };
+export { $, h, holding, swatch, tell, unbroken };

@@ -138,8 +138,6 @@ const en = {
     extended: "You have more time.",
     sold: "Paid. The seats are yours.",
     asked: "Your bank wants you to approve this payment.",
-    declined: "The card was declined. Your seats are still held: try another card.",
-    declinedUnheld: "The card was declined. Try another card.",
     cancelledPayment: "The payment is cancelled. You have not been charged, and the seats are free again.",
     lost: (places2) => `Somebody was faster: ${places2}.`,
     back: "Back at the map. Your order is as it was.",
@@ -341,17 +339,17 @@ const en = {
     cards: {
       "4242424242424242": "approved at once",
       "4000000000000002": "declined",
-      "4000000000003063": "the bank wants you to approve it",
-      "4000000000003220": "the bank takes a few seconds",
+      "4000000000003063": "you approve at the bank",
+      "4000000000003220": "takes a few seconds",
       "4000000000000259": "every notice comes twice",
-      "4000000000000341": "the notice comes before the answer",
+      "4000000000000341": "notice before the answer",
       "4000000000000424": "notices come in reverse",
       "4000000000000127": "no notice ever comes",
-      "4000000000000069": "approved long after the hold",
-      "4000000000005001": "the provider is down for ten seconds",
-      "4000000000000119": "approved, then the money is refused",
-      "4000000000006736": "approved, then the approval lapses",
-      "4000000000006322": "the money comes at the third try"
+      "4000000000000069": "approved after the hold",
+      "4000000000005001": "provider is down for 10 s",
+      "4000000000000119": "approved, money refused",
+      "4000000000006736": "approved, then it lapses",
+      "4000000000006322": "money at the third try"
     }
   },
   queue: {

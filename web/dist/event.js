@@ -13,7 +13,7 @@ import { Speaker } from './say.js';
 import { Session } from './session.js';
 import { Sheet } from './sheet.js';
 import { Tabs } from './tabs.js';
-import { sentence, when } from './words.js';
+import { sentence, when, declineWords } from './words.js';
 
 translate();
 const clock = new Clock();
@@ -79,6 +79,7 @@ async function open(event) {
   told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
   await house.open();
+  keepView(event.id, house);
   await cart.resume();
   resumed = true;
   leave();
@@ -118,6 +119,16 @@ class KeptChoice {
     sessionStorage.setItem(this.#key, JSON.stringify([cart.chosen, [...cart.places]]));
   }
 }
+function keepView(event, house) {
+  const key = `seatcast.view.${event}`;
+  const was = kept(sessionStorage, key);
+  const { x, y, k } = was ?? {};
+  if (was?.chart === house.state.chart.sha && [x, y, k].every(Number.isFinite)) house.aim = { x, y, k };
+  addEventListener("pagehide", () => {
+    if (house.aim) sessionStorage.setItem(key, JSON.stringify({ chart: house.state.chart.sha, ...house.aim }));
+    else sessionStorage.removeItem(key);
+  });
+}
 function header(event) {
   document.title = `${event.name} · Seatcast`;
   $("name").textContent = event.name;
@@ -125,20 +136,22 @@ function header(event) {
 }
 function told(cart, places) {
   cart.addEventListener("problem", (e) => {
-    if (e.detail.code === "seats_taken") say.announce(sentence(e.detail));
+    if (e.detail.code === "seats_taken") say.shown(sentence(e.detail));
     else say.note(sentence(e.detail), "bad");
   });
   cart.addEventListener("told", (e) => {
-    if (e.detail.what === "asked") return say.announce(t.event.asked);
     const says = {
+      asked: [t.event.asked, "plain"],
       held: cart.unheld ? [t.event.unheld, "plain"] : [t.event.held, "good"],
       extended: [t.event.extended, "good"],
       sold: [t.event.sold, "good"],
-      declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, "bad"],
+      declined: [declineWords(cart.declined ?? "", cart.unheld), "bad"],
       cancelled: [t.event.cancelledPayment, "plain"],
       lost: [t.event.lost(e.detail.what === "lost" ? places(e.detail.seats) : ""), "bad"]
     };
-    say.note(...says[e.detail.what]);
+    const [text, kind] = says[e.detail.what];
+    if (["asked", "declined"].includes(e.detail.what) && $("panel").checkVisibility()) say.shown(text);
+    else say.note(text, kind);
   });
 }
 function opening(event, panel) {

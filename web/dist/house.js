@@ -4,12 +4,12 @@ import { Doubt } from './doubt.js';
 import { Feed } from './feed.js';
 import { t } from './lang.js';
 import { Filter } from './filter.js';
-import { describe, areaWords, SeatList } from './list.js';
+import { SeatList, describe, areaWords } from './list.js';
 import { inManner } from './locale.js';
 import { SeatMap } from './map.js';
 import { Prices } from './prices.js';
 import { State } from './state.js';
-import { price, money, remaining } from './words.js';
+import { price, remaining, money } from './words.js';
 
 async function details(api, id, fresh = false) {
   const event = await api.get(`/v1/events/${encodeURIComponent(id)}`, fresh);
@@ -38,6 +38,7 @@ class House {
   #list;
   #feed = null;
   #readonly = false;
+  #hovered = { what: null, px: 0, py: 0 };
   #life = new AbortController();
   constructor({ event, cart, api, clock, say, watcher, ...roots }) {
     this.event = event;
@@ -56,12 +57,15 @@ class House {
       fit: () => this.fit()
     });
     const pick = (i) => this.#choose(i);
-    this.#map = new SeatMap(this.#parts.canvas, this.#parts.above, {
+    this.#map = new SeatMap(this.#parts, {
       filter: this.#filter,
       events: {
         seat: pick,
         area: (id) => watcher.area(id),
-        hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === "number" ? describe(this.state, what, cart, event) : [what.name, `${money(cart.alones.get(what.category) ?? 0, event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`], px, py),
+        hover: (what, px, py) => {
+          this.#hovered = { what, px, py };
+          this.#tooltip();
+        },
         here: (section) => this.#here(section),
         shapes: (told) => {
           this.#parts.key.hidden = !told;
@@ -77,7 +81,10 @@ class House {
     });
     this.#list = new SeatList(this.#parts.list, { cart, event, filter: this.#filter, pick });
     this.#prices = new Prices(this.#parts.legend, this.#filter, () => this.#filtered());
-    cart.addEventListener("change", () => this.#map.looks(cart.wanted, cart.mine, cart.gone));
+    cart.addEventListener("change", () => {
+      this.#map.looks(cart.wanted, cart.mine, cart.gone);
+      this.#tooltip();
+    });
   }
   /** open fetches the chart, and begins to follow the map. */
   async open() {
@@ -132,6 +139,13 @@ class House {
     this.#parts.here.hidden = which !== "map" || !this.#parts.here.textContent;
     this.#list.update();
   }
+  /** aim is the part of the map in view, of a house that is open; null: all of it. */
+  get aim() {
+    return this.#map.aim;
+  }
+  set aim(to) {
+    this.#map.aim = to;
+  }
   /** fit shows the whole map. */
   fit() {
     this.#map.fit();
@@ -152,6 +166,7 @@ class House {
   }
   #show(state) {
     this.state = state;
+    this.#hovered.what = null;
     this.#filter.keep(state.chart);
     this.#cart.on(state);
     this.#map.show(state);
@@ -166,6 +181,7 @@ class House {
     this.#map.changed(changed, flash);
     this.#list.update();
     this.#cart.seen(changed);
+    this.#tooltip();
     this.#prices.update(this.state);
     this.#watcher.changed();
   }
@@ -202,15 +218,19 @@ class House {
       full: () => this.#say.note(t.map.full, "bad"),
       "not free": () => this.#say.note(t.map.notFree(place)),
       busy: () => {
-        if (cart.stage !== "picking") this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld);
+        if (cart.seeking) this.#say.note(t.panel.seeking);
+        else if (cart.stage !== "picking") this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld);
       }
     };
     says[answer]();
   }
-  #tooltip(lines, px, py) {
+  /** tooltip says what is under the pointer, as it is now. */
+  #tooltip() {
     const { tip, canvas } = this.#parts;
-    tip.hidden = !lines;
-    if (!lines) return;
+    const { what, px, py } = this.#hovered;
+    tip.hidden = what === null;
+    if (what === null) return;
+    const lines = typeof what === "number" ? describe(this.state, what, this.#cart, this.event) : [what.name, `${money(this.#cart.alones.get(what.category) ?? 0, this.event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`];
     tip.replaceChildren(...lines.map((l, n) => h(n ? "div" : "strong", {}, l)));
     tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, canvas.clientWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
@@ -258,6 +278,7 @@ class Holds {
 function furnish({ stage, legend, live }, doubt, does) {
   const canvas = h("canvas", { id: "map", tabindex: 0, "aria-label": t.map.canvas });
   const above = h("canvas", { class: "above", "aria-hidden": "true" });
+  const overview = h("canvas", { id: "overview", class: "overview", hidden: true, "aria-hidden": "true" });
   const here = h("p", { id: "here", class: "here", hidden: true });
   const tip = h("div", { id: "tip", class: "tip", hidden: true });
   const shape = (kind, text) => h("li", {}, h("i", { class: kind }), text);
@@ -281,6 +302,7 @@ function furnish({ stage, legend, live }, doubt, does) {
         { id: "map-view", class: "view" },
         canvas,
         above,
+        overview,
         tip,
         h(
           "div",
@@ -302,7 +324,7 @@ function furnish({ stage, legend, live }, doubt, does) {
   const mode = h("span", { id: "live-text" }, t.live.connecting);
   const asOf = h("span", { id: "asof" });
   live.append(h("span", { class: "dot", "aria-hidden": "true" }), mode, asOf);
-  return { canvas, above, here, tip, key, marks, list, views, legend, live, mode, asOf };
+  return { canvas, above, overview, here, tip, key, marks, list, views, legend, live, mode, asOf };
 }
 
 export { House, details };

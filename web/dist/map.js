@@ -1,14 +1,18 @@
 import { inside } from './chart.js';
 import { listen } from './gestures.js';
-import { paintAreas, paintSectionLabels, paintShapes, PICKABLE, paintRowLabels } from './legend.js';
+import { Labels, PICKABLE } from './labels.js';
+import { paintAreas, paintShapes } from './legend.js';
+import { Overview } from './overview.js';
 import { pen, Painter, theme, DIM, PICKED, MINE } from './paint.js';
 import { Rasters, paintSlabs } from './raster.js';
+import { Rows } from './rows.js';
 import { AVAILABLE, HELD } from './state.js';
 import { View } from './view.js';
 
 const DIRECT = 2600;
 const BUDGET = 7;
 const FLASH = 1100;
+const SEEN = 4;
 const LEGIBLE = 7;
 const still = matchMedia("(prefers-reduced-motion: reduce)");
 class SeatMap {
@@ -27,6 +31,9 @@ class SeatMap {
   #dim;
   // by seat: DIM where it is not wanted
   #look;
+  #labels;
+  #rows;
+  #overview;
   #tags = [];
   // labels of sections in the last frame
   #view = new View();
@@ -45,10 +52,13 @@ class SeatMap {
   #looks = /* @__PURE__ */ new Map();
   // i → PICKED, MINE or HELD
   #life = new AbortController();
-  constructor(canvas, above, { events, sells, filter }) {
+  constructor({ canvas, above, overview }, { events, sells, filter }) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
     this.#above = pen(above);
+    this.#overview = new Overview(overview, ({ x, y }, smooth) => {
+      if (this.#state) (smooth ? this.#go : this.#jump).call(this, { x, y, k: this.#view.k });
+    });
     this.#events = events;
     this.#sells = sells;
     this.#filter = filter;
@@ -80,6 +90,9 @@ class SeatMap {
     this.#dim = new Uint8Array(this.#chart.size);
     this.#look = (i) => state.status[i] | this.#dim[i];
     this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, look: this.#look });
+    this.#labels = new Labels(this.#chart, this.#painter);
+    this.#rows = new Rows(this.#chart, this.#painter);
+    this.#overview.show(this.#chart, this.#painter);
     this.filtered();
     this.#view.bounds(this.#chart);
     this.#view.set(stay ? this.#view : this.#view.whole());
@@ -101,6 +114,7 @@ class SeatMap {
     if (!this.#state) return;
     for (let i = 0; i < this.#chart.size; i++) this.#dim[i] = this.#chart.section[i] < 0 || this.#filter.passes(this.#chart, i) ? 0 : DIM;
     this.#rasters.stale();
+    this.#labels.stale();
     this.#move();
   }
   /** looks says which seats are chosen, which are the shopper's own, and which are gone though they may not be shown so yet. */
@@ -109,7 +123,19 @@ class SeatMap {
     for (const i of gone) if (this.#state?.status[i] === AVAILABLE) this.#looks.set(i, HELD);
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
+    this.#labels?.stale();
     this.#redraw();
+  }
+  /** aim is the part in view; null: all of it. */
+  get aim() {
+    const { x, y, k } = this.#view;
+    return this.#whole ? null : { x, y, k };
+  }
+  set aim(to) {
+    this.#jump(to);
+  }
+  get #whole() {
+    return Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
   }
   /** zoom in or out about the middle. */
   zoom(factor) {
@@ -140,7 +166,7 @@ class SeatMap {
       canvas.width = Math.round(w * this.#dpr);
       canvas.height = Math.round(h * this.#dpr);
     }
-    const whole = this.#state && Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
+    const whole = this.#state && this.#whole;
     Object.assign(this.#view, { width: Math.max(1, w), height: Math.max(1, h) });
     if (!this.#state) return;
     this.#view.bounds(this.#chart);
@@ -159,16 +185,29 @@ class SeatMap {
     const box = v.box();
     const to = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
     const scene = { chart: this.#chart, state, painter: this.#painter, ...this.#sells };
-    if (this.#moved) this.#moved = !this.#paintAll(scene, to, deadline);
-    else this.#paintTurned(to);
+    if (this.#moved) {
+      this.#moved = !this.#paintAll(scene, to, deadline);
+      this.#placeRows(to);
+    } else this.#paintTurned(to);
     this.#turned = [];
     const above = this.#above;
     above.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
     paintAreas(above, scene, to);
-    this.#paintLooks(above, to);
     this.#paintFlashes(above, to);
-    this.#tags = paintSectionLabels(above, scene, to);
+    this.#tags = this.#labels.paint(above, scene, to, this.#own);
+    this.#rows.paint(above);
+    this.#paintLooks(above, to);
+    this.#overview.mark(v, this.#own, this.#painter);
     this.#tell();
+  }
+  #placeRows(to) {
+    const r = this.#chart.radius * this.#view.k;
+    if (r < PICKABLE) this.#rows.clear();
+    else this.#rows.place(to, r >= LEGIBLE);
+  }
+  /** own are the seats that are chosen or the shopper's own. */
+  get #own() {
+    return [...this.#looks].filter(([, look]) => look !== HELD).map(([i]) => i);
   }
   /** paintAll returns whether nothing is missing. */
   #paintAll(scene, to, deadline) {
@@ -201,22 +240,33 @@ class SeatMap {
     const list = [];
     this.#chart.within(to.box, (i) => list.push(i));
     this.#painter.seats(ctx, list, to, this.#look);
-    const r = this.#chart.radius * this.#view.k;
-    if (r >= PICKABLE) paintRowLabels(ctx, scene, to);
-    if (r >= LEGIBLE) this.#painter.labels(ctx, list, to, this.#look);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, list, to, this.#look);
   }
-  /** looks of the shopper's own seats lie over the pictures, never in them. */
+  /** looks of the shopper's own seats lie over everything else, never in pictures of it. */
   #paintLooks(ctx, to) {
     const look = (i) => this.#looks.get(i) ?? PICKED;
-    const own = [...this.#looks.keys()];
+    const all = [...this.#looks.keys()];
     if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink);
-    if (!own.length) return;
-    if (this.#chart.radius * to.k < 4) {
-      for (const i of own) if (look(i) !== HELD) this.#ring(ctx, to, i, this.#painter.colors.accent);
+    if (!all.length) return;
+    this.#painter.bare(ctx, all.filter((i) => look(i) === HELD), to);
+    this.#painter.seats(ctx, all, to, look);
+    if (this.#chart.radius * this.#view.k < SEEN) this.#paintMarks(ctx, to);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, all, to, look);
+  }
+  /** marks show where the shopper's own seats are while seats are small: as they look from near, and those side by side as one. */
+  #paintMarks(ctx, to) {
+    const { accent, slab } = this.#painter.colors;
+    const { x, y } = this.#chart;
+    for (const [r, color] of [[6.5, accent], [5, slab], [3.25, accent]]) {
+      ctx.fillStyle = color;
+      ctx.beginPath();
+      for (const i of this.#own) {
+        const [px, py] = [(x[i] - to.x0) * to.k, (y[i] - to.y0) * to.k];
+        ctx.moveTo(px, py);
+        ctx.arc(px, py, r * this.#dpr, 0, 7);
+      }
+      ctx.fill();
     }
-    this.#painter.bare(ctx, own.filter((i) => look(i) === HELD), to);
-    this.#painter.seats(ctx, own, to, look);
-    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }
   #ring(ctx, to, i, color) {
     ctx.strokeStyle = color;

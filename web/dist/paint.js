@@ -42,6 +42,8 @@ class Painter {
   // the colour of each where it is not wanted
   captions = /* @__PURE__ */ new Map();
   // of legend.ts, which live as long as the colours do
+  #widths = /* @__PURE__ */ new Map();
+  #ruler = pen(document.createElement("canvas"));
   #stamps = /* @__PURE__ */ new Map();
   #texts = /* @__PURE__ */ new Map();
   #tints = /* @__PURE__ */ new Map();
@@ -51,6 +53,17 @@ class Painter {
     this.colors = colors;
     this.onCategory = chart.categories.map((c) => contrast(c.color));
     this.#dimmed = chart.categories.map((c) => blend(colors.slab, c.color, FAINT));
+  }
+  /** width is how wide a text is, in heights of its letters. */
+  width(text, weight) {
+    const key = `${weight} ${text}`;
+    const known = this.#widths.get(key);
+    if (known !== void 0) return known;
+    this.#ruler.font = `${weight} 100px ${this.colors.font}`;
+    const width = this.#ruler.measureText(text).width / 100;
+    if (this.#widths.size > 5e3) this.#widths.clear();
+    this.#widths.set(key, width);
+    return width;
   }
   /** seats paints seats with their looks. */
   seats(ctx, list, to, look) {

@@ -1,11 +1,11 @@
 import { Deadline, mmss } from './clock.js';
-import { h, swatch } from './dom.js';
+import { h, swatch, unbroken } from './dom.js';
 import { t } from './lang.js';
 import { Means } from './pay.js';
 import { remarks } from './list.js';
 import { qr } from './qr.js';
 import { Stepper } from './stepper.js';
-import { money, there, ticketWords } from './words.js';
+import { money, byPlace, declineWords, there, ticketWords } from './words.js';
 
 const WARN = [120, 60, 30];
 class Panel {
@@ -29,6 +29,8 @@ class Panel {
   // had the focus before it was asked whether more time is wanted
   #offered = false;
   // other seats, for those that are gone
+  #declined = null;
+  // as it was drawn
   #wish = null;
   // what has the focus again when it is there
   #means;
@@ -48,13 +50,15 @@ class Panel {
     this.#deadline = new Deadline(clock, (left) => this.#tick(left), async () => {
       if (cart.stage === "held") await cart.refresh();
     });
-    this.#means = new Means(api, event, () => this.draw());
+    this.#means = new Means(api, event, { changed: () => this.draw(), other: () => cart.other() });
+    const pay = (e) => {
+      e.preventDefault();
+      say.shown(t.panel.paying);
+      cart.pay(() => this.#means.name());
+    };
     this.#pay = h(
       "form",
-      { class: "pay", onsubmit: (e) => {
-        e.preventDefault();
-        cart.pay(() => this.#means.name());
-      } },
+      { class: "pay", onsubmit: pay },
       this.#means.element,
       h("div", { class: "actions" }, this.#button)
     );
@@ -88,6 +92,9 @@ class Panel {
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute("aria-busy", String(this.#cart.busy));
     if (focus) this.#focus(focus);
+    const { declined } = this.#cart;
+    if (declined !== null && this.#declined === null) this.#root.querySelector(".hint.bad")?.scrollIntoView({ block: "nearest" });
+    this.#declined = declined;
     this.#arm();
   }
   /** show puts parts in place of what is shown. The form to pay stays where it is. */
@@ -99,11 +106,12 @@ class Panel {
       this.#pay.before(...parts.slice(0, at));
       this.#pay.after(...parts.slice(at + 1));
     }
-    const { stage, busy, costs } = this.#cart;
+    const { stage, busy, costs, trying } = this.#cart;
     this.#button.disabled = stage !== "held" || busy || !this.#means.ready;
     this.#pay.hidden = stage !== "held";
     if (at < 0) return this.#means.hide();
-    this.#button.textContent = t.panel.pay(this.#money(costs.total));
+    this.#button.textContent = trying ? t.panel.paying : t.panel.pay(this.#money(costs.total));
+    this.#button.classList.toggle("working", trying);
     if (stage === "held") this.#means.show(costs.total);
     else this.#means.used();
   }
@@ -184,7 +192,7 @@ class Panel {
     if (cart.size) parts.push(this.#total());
     if (!cart.picked.size) parts.push(h("p", { class: "soft" }, this.#event.holds ? t.panel.chooseToHold : t.panel.chooseToBook));
     if (!cart.picked.size && cart.mostParty > 0 && state.chart.size > 0) parts.push(this.#best());
-    parts.push(h("ul", { class: "lines" }, ...[...cart.picked].map((i) => this.#seat(state.chart, i))));
+    parts.push(h("ul", { class: "lines" }, ...state.chart.inOrder(cart.picked).map((i) => this.#seat(state.chart, i))));
     if (cart.lost.length && !cart.busy) parts.push(this.#instead(state.chart));
     if (this.#event.areas.length) parts.push(h("div", { class: "areas" }, ...this.#event.areas.map((a) => this.#area(state, a))));
     if (!cart.size) return parts;
@@ -259,7 +267,7 @@ class Panel {
       h(
         "button",
         { class: "plain place", "data-key": `seat${i}`, onclick: () => this.#reveal(i), dir: "auto", title: t.panel.reveal },
-        chart.place(i),
+        ...unbroken(chart.place(i)),
         free ? null : h("em", {}, ` ${t.panel.taken}`),
         remarked(chart, i)
       ),
@@ -285,7 +293,7 @@ class Panel {
     return h(
       "ul",
       { class: "lines" },
-      ...(b.seats ?? []).map((s) => h("li", {}, h("span", { class: "place", dir: "auto" }, t.seat.place(s.section, s.row, s.label), remarked(chart, chart.byTicketId.get(s.ticketId))), h("span", { class: "price" }, this.#money(s.price)))),
+      ...(b.seats ?? []).toSorted(byPlace).map((s) => h("li", {}, h("span", { class: "place", dir: "auto" }, ...unbroken(t.seat.place(s.section, s.row, s.label)), remarked(chart, chart.byTicketId.get(s.ticketId))), h("span", { class: "price" }, this.#money(s.price)))),
       ...(b.areas ?? []).map((a) => h("li", {}, h("span", { class: "place", dir: "auto" }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h("span", { class: "price" }, this.#money(a.price * a.quantity))))
     );
   }
@@ -313,7 +321,7 @@ class Panel {
       this.#lines(chart),
       ...this.#fees(),
       ...this.#hints(chart),
-      ...declined === null ? [] : [h("p", { class: "hint bad" }, `${t.declines[declined] ?? t.declines.card_declined} ${cart.unheld ? t.panel.tryAgainUnheld : t.panel.tryAgain}`)],
+      ...declined === null ? [] : [h("p", { class: "hint bad" }, declineWords(declined, cart.unheld))],
       this.#pay,
       h(
         "div",
@@ -373,7 +381,7 @@ class Panel {
     return [
       head(refunded ? t.panel.refunded : t.panel.sold),
       h("p", { class: "soft" }, refunded ? t.panel.refundedHow : t.panel.paid(this.#money(b.total.amount))),
-      h("div", { class: "tickets" }, ...(b.tickets ?? []).map(ticket)),
+      h("div", { class: "tickets" }, ...(b.tickets ?? []).toSorted(byPlace).map(ticket)),
       h("div", { class: "actions" }, this.#action(t.panel.more, "again", () => this.#cart.again()))
     ];
   }

@@ -11,6 +11,8 @@ class Means {
   #of;
   #changed;
   // is called when ready has changed
+  #other;
+  // is called when something else is chosen
   #config = null;
   #stripe = null;
   // Stripe's script, once asked for
@@ -21,10 +23,11 @@ class Means {
   // what the element was called last, until it says something else or was used
   #turn = 0;
   // counts what is shown
-  constructor(api, of, changed) {
+  constructor(api, of, { changed, other }) {
     this.#api = api;
     this.#of = of;
     this.#changed = changed;
+    this.#other = other;
   }
   /** show asks for a means to pay an amount. */
   async show(amount) {
@@ -104,7 +107,10 @@ class Means {
       const number = card.value;
       does.replaceChildren(h("code", {}, number.replace(/\d{4}(?=\d)/g, "$& ")), h("span", {}, t.pay.does[number]));
     };
-    const card = h("select", { "data-key": "card", "aria-describedby": "card-does", onchange: explain }, group(t.pay.usual, cards.filter(usual)), group(t.pay.seldom, cards.filter((c) => !usual(c))));
+    const card = h("select", { "data-key": "card", "aria-describedby": "card-does", onchange: () => {
+      explain();
+      this.#other();
+    } }, group(t.pay.usual, cards.filter(usual)), group(t.pay.seldom, cards.filter((c) => !usual(c))));
     explain();
     this.element.replaceChildren(h("p", { class: "hint" }, t.pay.sandbox), h("label", {}, t.pay.card, card), does);
     this.#be(true);
@@ -124,6 +130,7 @@ class Means {
     payment.on("ready", () => this.#be(true));
     payment.on("change", () => {
       this.#token = null;
+      this.#other();
     });
     payment.on("loaderror", () => this.#broken());
     payment.mount(box);

@@ -11,9 +11,14 @@ class Speaker {
       this.announcer.textContent = text;
     });
   }
+  /** shown announces what the page shows elsewhere. No note from before is news any more. */
+  shown(text) {
+    this.notes.replaceChildren();
+    this.announce(text);
+  }
   /** note shows a sentence for a while, and announces it. */
   note(text, kind = "plain") {
-    for (const old of this.notes.querySelectorAll(".note")) if (kind === "good" || old.dataset.text === text) old.remove();
+    for (const old of this.notes.querySelectorAll(".note")) if (kind === "good" || !old.classList.contains("bad") || old.dataset.text === text) old.remove();
     const el = h(
       "div",
       { class: `note ${kind}`, "data-text": text },

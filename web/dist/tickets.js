@@ -1,11 +1,11 @@
 import { Api, problem } from './api.js';
 import { Clock, Countdown, mmss } from './clock.js';
-import { $, tell, h } from './dom.js';
+import { $, tell, h, unbroken } from './dom.js';
 import { t } from './lang.js';
 import { translate } from './page.js';
 import { qr } from './qr.js';
 import { Session } from './session.js';
-import { sentence, when, money, there, ticketWords } from './words.js';
+import { sentence, when, money, byPlace, there, ticketWords } from './words.js';
 
 const KEPT = "seatcast.booking.";
 const GRACE = 2e3;
@@ -150,7 +150,7 @@ function closed(order, event) {
   if (tickets.length) {
     const back = tickets.filter((one) => one.status === "refunded").reduce((sum, one) => sum + one.allIn, 0);
     return [
-      h("div", { class: "stubs" }, ...tickets.map((one) => stub(one, event))),
+      h("div", { class: "stubs" }, ...tickets.toSorted(byPlace).map((one) => stub(one, event))),
       h("p", { class: "soft paid" }, t.tickets.paid(money(total.amount, event)), back > 0 && ` ${t.tickets.back(money(back, event))}`),
       h("p", { class: "soft paid" }, t.tickets.order, " ", h("code", {}, order.bookingId))
     ];
@@ -162,7 +162,7 @@ function lines({ seats, areas }, event) {
   return h(
     "ul",
     { class: "lines" },
-    ...seats.map((s) => h("li", {}, t.seat.place(s.section, s.row, s.label))),
+    ...seats.toSorted(byPlace).map((s) => h("li", {}, ...unbroken(t.seat.place(s.section, s.row, s.label)))),
     ...areas.map((a) => h("li", {}, t.tickets.places(a.quantity, areaOf(event, a.area))))
   );
 }

@@ -35,10 +35,13 @@ function remaining(free, held, says) {
   if (free) return says(free);
   return held ? t.left.noneNow : t.left.soldOut;
 }
+const declineWords = (reason, unheld) => `${own(t.declines, reason) ?? t.declines.card_declined} ${unheld ? t.panel.tryAgainUnheld : t.panel.tryAgain}`;
+const { compare } = new Intl.Collator("en", { numeric: true });
+const byPlace = (a, b) => Number(!a.section) - Number(!b.section) || compare(a.section ?? "", b.section ?? "") || compare(a.row ?? "", b.row ?? "") || compare(a.label ?? "", b.label ?? "");
 const own = (says, name) => Object.hasOwn(says, name) ? says[name] : void 0;
 const ticketWords = (status) => own(t.ticket.status, status) ?? status;
 function sentence({ code = "", detail, reason = "" }) {
   return code === "seats_lost" && own(t.losses, reason) || own(t.problems, code) || detail || t.problems.internal;
 }
 
-export { hour, money, price, remaining, sameDay, sentence, there, ticketWords, when };
+export { byPlace, declineWords, hour, money, price, remaining, sameDay, sentence, there, ticketWords, when };

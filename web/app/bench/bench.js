@@ -37,7 +37,7 @@ const nothing = { sells: (s) => ({ wanted: true, left: `${s.seats} free`, from: 
 async function ours(use, state) {
   const [{ SeatMap }, { Filter }] = await Promise.all([use('map.js'), use('filter.js')]);
   const canvas = surface();
-  const map = new SeatMap(canvas, surface(), { events: { seat() {}, area() {}, hover() {}, here() {}, shapes() {} }, sells: nothing, filter: new Filter() });
+  const map = new SeatMap({ canvas, above: surface(), overview: surface() }, { events: { seat() {}, area() {}, hover() {}, here() {}, shapes() {} }, sells: nothing, filter: new Filter() });
   await rest(); // it learns its size
   return {
     show: () => { map.show(state); while (flush()); },
@@ -50,7 +50,7 @@ async function ours(use, state) {
 }
 
 async function theirs(use, state) {
-  const [legend, paint, { View }] = await Promise.all([use('legend.js'), use('paint.js'), use('view.js')]);
+  const [legend, paint, { View }, { Labels }, { Rows }] = await Promise.all(['legend.js', 'paint.js', 'view.js', 'labels.js', 'rows.js'].map(use));
   const { chart } = state;
   const [canvas, words] = [surface(), surface()];
   const view = Object.assign(new View(), { width: SIZE[0], height: SIZE[1] });
@@ -59,7 +59,8 @@ async function theirs(use, state) {
   const to = (aim) => { view.set(aim); points.draw(view); };
   return {
     show: () => {
-      points = new Points(canvas, words, { chart, state, painter: new paint.Painter(chart, paint.theme(document.body)), legend, sells: nothing.sells });
+      const painter = new paint.Painter(chart, paint.theme(document.body));
+      points = new Points(canvas, words, { chart, state, painter, legend, labels: new Labels(chart, painter), rows: new Rows(chart, painter), sells: nothing.sells });
       to(view.whole());
     },
     changed: () => { points.changed(); points.draw(view); },

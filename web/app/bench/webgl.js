@@ -62,8 +62,8 @@ function rgb(css) {
 
 /** Points draws a chart with the state of its seats. */
 export class Points {
-  constructor(canvas, words, { chart, state, painter, legend, sells }) {
-    Object.assign(this, { canvas, chart, state, painter, legend, sells, ctx: words.getContext('2d') });
+  constructor(canvas, words, { chart, state, painter, legend, labels, rows, sells }) {
+    Object.assign(this, { canvas, chart, state, painter, legend, labels, rows, sells, ctx: words.getContext('2d') });
     const gl = this.gl = canvas.getContext('webgl2', { antialias: false });
     if (!gl) throw new Error('this browser has no WebGL 2');
     const { colors } = painter;
@@ -158,8 +158,9 @@ export class Points {
       chart.within(box, (i) => list.push(i));
       painter.seats(ctx, [], to, () => 0); // sizes its letters
       painter.labels(ctx, list, to, (i) => state.status[i]);
-      legend.paintRowLabels(ctx, { chart, painter }, to);
+      this.rows.place(to, true);
+      this.rows.paint(ctx);
     }
-    legend.paintSectionLabels(ctx, { chart, painter, sells: this.sells }, to);
+    this.labels.paint(ctx, { sells: this.sells }, to, []);
   }
 }

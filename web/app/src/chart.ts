@@ -3,6 +3,7 @@
 
 import { t } from './lang';
 import type * as wire from './wire';
+import { byPlace } from './words';
 
 const PALETTE = ['#4f7cff', '#12a594', '#e8833a', '#a463f2', '#d6409f', '#5b9a3c', '#c2a014', '#3aa0d6'];
 
@@ -241,10 +242,16 @@ export class Chart {
     return t.seat.place(s.name, this.row[i], this.label[i]);
   }
 
+  /** inOrder are seats as they are listed. */
+  inOrder(seats: Iterable<number>): number[] {
+    const at = (i: number) => ({ section: this.sections[this.section[i]].name, row: this.row[i], label: this.label[i] });
+    return [...seats].sort((a, b) => byPlace(at(a), at(b)));
+  }
+
   /** places names seats in words, row by row. */
   places(seats: number[]): string {
     const rows = new Map<string, number[]>();
-    for (const i of seats) {
+    for (const i of this.inOrder(seats)) {
       const row = `${this.section[i]} ${this.row[i]}`;
       rows.set(row, [...rows.get(row) ?? [], i]);
     }

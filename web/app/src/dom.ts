@@ -55,6 +55,12 @@ export function tell(id: string, text: string): void {
   if ($(id).textContent !== text) $(id).textContent = text;
 }
 
+/** unbroken is what a place is called, of which what follows a comma stays on one line: "seat 17". */
+export function unbroken(place: string): Child[] {
+  const [first, ...rest] = place.split(', ');
+  return rest.reduce<Child[]>((all, part, n) => [...all, ' ', h('span', { class: 'whole' }, n < rest.length - 1 ? `${part},` : part)], [rest.length ? `${first},` : first]);
+}
+
 /** holding changes the page, and gives the focus to rest if it hides what had it. */
 export function holding(rest: HTMLElement, change: () => void): void {
   const had = document.activeElement;

@@ -14,8 +14,9 @@ import { Speaker, type Kind } from './say';
 import { Session } from './session';
 import { Sheet } from './sheet';
 import { Tabs } from './tabs';
+import type { Aim } from './view';
 import type * as wire from './wire';
-import { sentence, when } from './words';
+import { declineWords, sentence, when } from './words';
 
 translate(); // before anything is said
 
@@ -73,6 +74,7 @@ async function open(event: wire.Event): Promise<void> {
   told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
   await house.open();
+  keepView(event.id, house);
   await cart.resume();
   resumed = true;
   leave();
@@ -118,6 +120,18 @@ class KeptChoice {
   }
 }
 
+/** keepView shows the part of the map that was in view before a reload of this tab, and keeps which it is for the next. */
+function keepView(event: string, house: House): void {
+  const key = `seatcast.view.${event}`;
+  const was = kept<Partial<Aim & { chart: string }>>(sessionStorage, key);
+  const { x, y, k } = was ?? {};
+  if (was?.chart === house.state.chart.sha && [x, y, k].every(Number.isFinite)) house.aim = { x, y, k } as Aim;
+  addEventListener('pagehide', () => {
+    if (house.aim) sessionStorage.setItem(key, JSON.stringify({ chart: house.state.chart.sha, ...house.aim }));
+    else sessionStorage.removeItem(key);
+  });
+}
+
 function header(event: wire.Event): void {
   document.title = `${event.name} · Seatcast`;
   $('name').textContent = event.name;
@@ -127,20 +141,22 @@ function header(event: wire.Event): void {
 /** told says what became of the order. */
 function told(cart: Cart, places: (seats: number[]) => string): void {
   cart.addEventListener('problem', (e) => {
-    if (e.detail.code === 'seats_taken') say.announce(sentence(e.detail)); // the panel shows which
+    if (e.detail.code === 'seats_taken') say.shown(sentence(e.detail)); // the panel shows which
     else say.note(sentence(e.detail), 'bad');
   });
   cart.addEventListener('told', (e) => {
-    if (e.detail.what === 'asked') return say.announce(t.event.asked); // the panel shows it
-    const says: Record<Exclude<Told['what'], 'asked'>, [text: string, kind: Kind]> = {
+    const says: Record<Told['what'], [text: string, kind: Kind]> = {
+      asked: [t.event.asked, 'plain'],
       held: cart.unheld ? [t.event.unheld, 'plain'] : [t.event.held, 'good'],
       extended: [t.event.extended, 'good'],
       sold: [t.event.sold, 'good'],
-      declined: [cart.unheld ? t.event.declinedUnheld : t.event.declined, 'bad'],
+      declined: [declineWords(cart.declined ?? '', cart.unheld), 'bad'],
       cancelled: [t.event.cancelledPayment, 'plain'],
       lost: [t.event.lost(e.detail.what === 'lost' ? places(e.detail.seats) : ''), 'bad'],
     };
-    say.note(...says[e.detail.what]);
+    const [text, kind] = says[e.detail.what];
+    if (['asked', 'declined'].includes(e.detail.what) && $('panel').checkVisibility()) say.shown(text); // and so does the panel
+    else say.note(text, kind);
   });
 }
 

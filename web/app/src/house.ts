@@ -18,6 +18,7 @@ import { SeatMap } from './map';
 import { Prices } from './prices';
 import type { Speaker } from './say';
 import { State } from './state';
+import type { Aim } from './view';
 import type * as wire from './wire';
 import { money, price, remaining } from './words';
 
@@ -72,6 +73,7 @@ export class House {
   #list: SeatList;
   #feed: Feed | null = null;
   #readonly = false;
+  #hovered: { what: number | wire.Area | null; px: number; py: number } = { what: null, px: 0, py: 0 };
   #life = new AbortController();
 
   constructor({ event, cart, api, clock, say, watcher, ...roots }: Options) {
@@ -89,13 +91,15 @@ export class House {
       fit: () => this.fit(),
     });
     const pick = (i: number) => this.#choose(i);
-    this.#map = new SeatMap(this.#parts.canvas, this.#parts.above, {
+    this.#map = new SeatMap(this.#parts, {
       filter: this.#filter,
       events: {
         seat: pick,
         area: (id) => watcher.area(id),
-        hover: (what, px, py) => this.#tooltip(what === null ? null : typeof what === 'number' ? describe(this.state, what, cart, event)
-          : [what.name, `${money(cart.alones.get(what.category) ?? 0, event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`], px, py),
+        hover: (what, px, py) => {
+          this.#hovered = { what, px, py };
+          this.#tooltip();
+        },
         here: (section) => this.#here(section),
         shapes: (told) => { this.#parts.key.hidden = !told; },
       },
@@ -109,7 +113,10 @@ export class House {
     });
     this.#list = new SeatList(this.#parts.list, { cart, event, filter: this.#filter, pick });
     this.#prices = new Prices(this.#parts.legend, this.#filter, () => this.#filtered());
-    cart.addEventListener('change', () => this.#map.looks(cart.wanted, cart.mine, cart.gone));
+    cart.addEventListener('change', () => {
+      this.#map.looks(cart.wanted, cart.mine, cart.gone);
+      this.#tooltip();
+    });
   }
 
   /** open fetches the chart, and begins to follow the map. */
@@ -165,6 +172,15 @@ export class House {
     this.#list.update();
   }
 
+  /** aim is the part of the map in view, of a house that is open; null: all of it. */
+  get aim(): Aim | null {
+    return this.#map.aim;
+  }
+
+  set aim(to: Aim) {
+    this.#map.aim = to;
+  }
+
   /** fit shows the whole map. */
   fit(): void {
     this.#map.fit();
@@ -189,6 +205,7 @@ export class House {
 
   #show(state: State): void {
     this.state = state;
+    this.#hovered.what = null; // a seat of another chart
     this.#filter.keep(state.chart);
     this.#cart.on(state);
     this.#map.show(state);
@@ -204,6 +221,7 @@ export class House {
     this.#map.changed(changed, flash);
     this.#list.update();
     this.#cart.seen(changed);
+    this.#tooltip();
     this.#prices.update(this.state);
     this.#watcher.changed();
   }
@@ -243,15 +261,22 @@ export class House {
       removed: () => this.#say.announce(t.map.removed(place)),
       full: () => this.#say.note(t.map.full, 'bad'),
       'not free': () => this.#say.note(t.map.notFree(place)),
-      busy: () => { if (cart.stage !== 'picking') this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld); },
+      busy: () => {
+        if (cart.seeking) this.#say.note(t.panel.seeking);
+        else if (cart.stage !== 'picking') this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld);
+      },
     };
     says[answer]();
   }
 
-  #tooltip(lines: string[] | null, px: number, py: number): void {
+  /** tooltip says what is under the pointer, as it is now. */
+  #tooltip(): void {
     const { tip, canvas } = this.#parts;
-    tip.hidden = !lines;
-    if (!lines) return;
+    const { what, px, py } = this.#hovered;
+    tip.hidden = what === null;
+    if (what === null) return;
+    const lines = typeof what === 'number' ? describe(this.state, what, this.#cart, this.event)
+      : [what.name, `${money(this.#cart.alones.get(what.category) ?? 0, this.event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`];
     tip.replaceChildren(...lines.map((l, n) => h(n ? 'div' : 'strong', {}, l)));
     tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, canvas.clientWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
@@ -308,6 +333,7 @@ type Parts = ReturnType<typeof furnish>;
 function furnish({ stage, legend, live }: Roots, doubt: HTMLElement, does: { view(which: 'map' | 'list'): void; zoom(factor: number): void; fit(): void }) {
   const canvas = h('canvas', { id: 'map', tabindex: 0, 'aria-label': t.map.canvas });
   const above = h('canvas', { class: 'above', 'aria-hidden': 'true' });
+  const overview = h('canvas', { id: 'overview', class: 'overview', hidden: true, 'aria-hidden': 'true' }); // keys and buttons lead everywhere, too
   const here = h('p', { id: 'here', class: 'here', hidden: true });
   const tip = h('div', { id: 'tip', class: 'tip', hidden: true });
   const shape = (kind: string, text: string) => h('li', {}, h('i', { class: kind }), text);
@@ -319,7 +345,7 @@ function furnish({ stage, legend, live }: Roots, doubt: HTMLElement, does: { vie
   const views = {
     map: {
       button: h('button', { id: 'show-map', 'aria-pressed': 'true', onclick: () => does.view('map') }, t.map.map),
-      box: h('div', { id: 'map-view', class: 'view' }, canvas, above, tip,
+      box: h('div', { id: 'map-view', class: 'view' }, canvas, above, overview, tip,
         h('div', { class: 'zoom', role: 'group', 'aria-label': t.map.zoom },
           h('button', { id: 'zoom-in', 'aria-label': t.map.zoomIn, onclick: () => does.zoom(1.7) }, '+'),
           h('button', { id: 'zoom-out', 'aria-label': t.map.zoomOut, onclick: () => does.zoom(1 / 1.7) }, '−'),
@@ -336,5 +362,5 @@ function furnish({ stage, legend, live }: Roots, doubt: HTMLElement, does: { vie
   const mode = h('span', { id: 'live-text' }, t.live.connecting);
   const asOf = h('span', { id: 'asof' });
   live.append(h('span', { class: 'dot', 'aria-hidden': 'true' }), mode, asOf);
-  return { canvas, above, here, tip, key, marks, list, views, legend, live, mode, asOf };
+  return { canvas, above, overview, here, tip, key, marks, list, views, legend, live, mode, asOf };
 }

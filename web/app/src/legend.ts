@@ -1,7 +1,7 @@
-// What the map says in words and outlines: the stage, areas, names of sections
-// with what is left in them, letters of rows.
+// What the map says in words and outlines: the stage, and areas with what is left in
+// them. Names of sections are in labels.ts, those of rows in rows.ts.
 
-import { boxOf, type Box, type Chart, type Section } from './chart';
+import { boxOf, type Chart, type Section } from './chart';
 import { sheet, type Painter, type Pen, type Window } from './paint';
 import type { State } from './state';
 import type { Area, Point, Shape } from './wire';
@@ -48,27 +48,40 @@ function centre(points: Point[], to: Window): Drawn {
   return { x: ((b.x0 + b.x1) / 2 - to.x0) * to.k, y: ((b.y0 + b.y1) / 2 - to.y0) * to.k, width: (b.x1 - b.x0) * to.k, height: (b.y1 - b.y0) * to.k };
 }
 
-/**
- * caption is a picture of centred lines, the first one bold, over a halo of the
- * ground or on a plate of it. It is kept: text is the dearest thing on the map.
- */
-function caption(painter: Painter, lines: string[], px: number, ink: string, ground: string, plate = false): HTMLCanvasElement {
+/** PLATE is how much wider a plate is than its words, in heights of letters. */
+export const PLATE = { usual: 0.7, tight: 0.35 };
+
+/** Style is how a caption is written: in which ink, over a halo of the ground or on a plate of it, so much wider than its words. */
+interface Style { ink: string; ground: string; plate?: number }
+
+/** extent is how large a caption is with letters so high. */
+export function extent(painter: Painter, lines: string[], px: number, plate = 0): { width: number; height: number } {
+  return {
+    width: Math.ceil(Math.max(...lines.map((line, n) => painter.width(line, weight(n)) * small(n))) * px + px * (plate || 0.5)),
+    height: Math.ceil(lines.length * px * LEADING + px * (plate ? plate * 0.7 : 0.3)),
+  };
+}
+
+const weight = (line: number) => (line ? 500 : 700);
+
+const small = (line: number) => (line ? 0.84 : 1);
+
+/** caption is a picture of centred lines, the first one bold. It is kept: text is the dearest thing on the map. */
+export function caption(painter: Painter, lines: string[], px: number, { ink, ground, plate = 0 }: Style): HTMLCanvasElement {
   const key = [px, ink, ground, plate, ...lines].join('\n');
   const made = painter.captions.get(key);
   if (made) return made;
   const { colors } = painter;
-  const font = (n: number) => `${n ? 500 : 700} ${px * (n ? 0.84 : 1)}px ${colors.font}`;
-  const [canvas, ctx] = sheet(1, 1);
-  canvas.width = Math.ceil(Math.max(...lines.map((line, n) => { ctx.font = font(n); return ctx.measureText(line).width; })) + px * (plate ? 0.7 : 0.5));
-  canvas.height = Math.ceil(lines.length * px * LEADING + px * (plate ? 0.5 : 0.3));
+  const { width, height } = extent(painter, lines, px, plate);
+  const [canvas, ctx] = sheet(width, height);
   if (plate) lay(ctx, ground, colors.line, px);
   Object.assign(ctx, { textAlign: 'center', textBaseline: 'middle', lineJoin: 'round', lineWidth: px * 0.32, strokeStyle: ground });
   lines.forEach((line, n) => {
-    ctx.font = font(n);
-    const y = canvas.height / 2 + (n - (lines.length - 1) / 2) * px * LEADING;
-    if (!plate) ctx.strokeText(line, canvas.width / 2, y);
+    ctx.font = `${weight(n)} ${px * small(n)}px ${colors.font}`;
+    const y = height / 2 + (n - (lines.length - 1) / 2) * px * LEADING;
+    if (!plate) ctx.strokeText(line, width / 2, y);
     ctx.fillStyle = n ? colors.soft : ink;
-    ctx.fillText(line, canvas.width / 2, y);
+    ctx.fillText(line, width / 2, y);
   });
   if (painter.captions.size > 1000) painter.captions.clear(); // counts change for ever
   painter.captions.set(key, canvas);
@@ -88,7 +101,8 @@ function lay(ctx: Pen, ground: string, line: string, px: number): void {
   ctx.stroke();
 }
 
-function write(ctx: Pen, picture: HTMLCanvasElement, at: Point): void {
+/** write puts a caption around a point. */
+export function write(ctx: Pen, picture: HTMLCanvasElement, at: Point): void {
   ctx.drawImage(picture, Math.round(at.x - picture.width / 2), Math.round(at.y - picture.height / 2));
 }
 
@@ -109,7 +123,7 @@ export function paintShapes(ctx: Pen, { chart, painter }: Pick<Scene, 'chart' | 
   for (const s of shapes) {
     const at = centre(s.points, to);
     const px = letters(at, to, 16, 9);
-    if (s.label && px && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, c.ink, s.color === 'transparent' ? c.paper : ground(s)), at);
+    if (s.label && px && at.width > 40 * to.dpr) write(ctx, caption(painter, [s.label], px, { ink: c.ink, ground: s.color === 'transparent' ? c.paper : ground(s) }), at);
   }
 }
 
@@ -137,7 +151,7 @@ export function paintAreas(ctx: Pen, { chart, state, painter, holds }: Scene, to
     const lines = [a.name, left, from].filter((l) => l);
     while (lines.length > 1 && !letters(at, to, 18, 10, lines.length)) lines.pop();
     const px = letters(at, to, 18, 10, lines.length);
-    if (px && at.width > 60 * to.dpr) write(ctx, caption(painter, lines, px, wanted ? c.ink : c.soft, c.paper), at);
+    if (px && at.width > 60 * to.dpr) write(ctx, caption(painter, lines, px, { ink: wanted ? c.ink : c.soft, ground: c.paper }), at);
   }
 }
 
@@ -153,119 +167,4 @@ function hatch(ctx: Pen, at: Drawn, color: string, dpr: number, alpha: number): 
     ctx.lineTo(at.x + d + r, at.y - r);
   }
   ctx.stroke();
-}
-
-/** Tag is the label of a section where it lies on the canvas. */
-export interface Tag extends Box { section: Section }
-
-/**
- * paintSectionLabels names sections, with what is free in them and from how
- * much, where there is room and seats are still too small to be read themselves.
- * It returns the labels it wrote.
- */
-export function paintSectionLabels(ctx: Pen, { chart, painter, sells }: Pick<Scene, 'chart' | 'painter' | 'sells'>, to: Window): Tag[] {
-  const r = (chart.radius * to.k) / to.dpr;
-  if (r >= PICKABLE) return [];
-  const c = painter.colors;
-  const written: Tag[] = []; // a label never covers another
-  const usual = (chart.sectionWidth * to.k) / to.dpr;
-  const px = Math.min(12.5, Math.max(9.5, usual / 4)) * to.dpr;
-  const tag = (lines: string[], wanted: boolean) => caption(painter, lines, px, wanted ? c.ink : c.soft, c.slab, true);
-  const short = shortened(chart, to, (name) => tag([name], true).width);
-  for (const s of chart.sections) {
-    const at = { x: (s.label.x - to.x0) * to.k, y: (s.label.y - to.y0) * to.k };
-    if (at.x < -80 || at.y < -40 || at.x > ctx.canvas.width + 80 || at.y > ctx.canvas.height + 40) continue;
-    const name = short.has(family(s)) ? s.name.slice(family(s).length) : s.name;
-    const { wanted, left, from } = sells(s);
-    for (const lines of usual < COUNTS ? [[name]] : [[name, left, from], [name, left], [name]]) {
-      const picture = tag(lines.filter((l) => l), wanted);
-      const box = room(picture, at, written, s, to, lines.length) ?? (lines.length === 1 ? beside(ctx, picture, at, written, s, chart, to) : null);
-      if (!box) continue;
-      ctx.globalAlpha = wanted ? 1 : 0.6;
-      write(ctx, picture, { x: (box.x0 + box.x1) / 2, y: at.y });
-      written.push({ ...box, section: s });
-      break;
-    }
-  }
-  ctx.globalAlpha = 1;
-  return written;
-}
-
-const COUNTS = 50; // CSS pixels of a usual section's width from which counts fit into most
-
-/** PICKABLE is the radius of a seat, in CSS pixels, from which a tap means it. Names of sections do not lie on such seats. */
-export const PICKABLE = 5;
-
-/** family is what a section's name has in common with others: "Block " of "Block 101". */
-const family = (section: Section) => section.name.slice(0, section.name.lastIndexOf(' ') + 1);
-
-/** shortened are the families that go without it, all of them or none, since one of them has no room for it. */
-function shortened(chart: Chart, to: Window, width: (name: string) => number): Set<string> {
-  const count = new Map<string, number>();
-  const cramped = new Set<string>();
-  for (const s of chart.sections) {
-    const f = family(s);
-    count.set(f, (count.get(f) ?? 0) + 1);
-    if (f && !cramped.has(f) && width(s.name) > roomy(s, to)) cramped.add(f);
-  }
-  for (const f of cramped) if (count.get(f) === 1) cramped.delete(f);
-  return cramped;
-}
-
-/** roomy is how wide a label of a section may be. */
-const roomy = (section: Section, to: Window) => Math.max((section.box.x1 - section.box.x0) * to.k * 1.15, 26 * to.dpr);
-
-const overlap = (a: Box, b: Box) => a.x0 < b.x1 && a.x1 > b.x0 && a.y0 < b.y1 && a.y1 > b.y0;
-
-/** around is where a picture lies whose middle is at x, y. */
-const around = ({ width: w, height: h }: HTMLCanvasElement, x: number, y: number): Box => ({ x0: x - w / 2, y0: y - h / 2, x1: x + w / 2, y1: y + h / 2 });
-
-/** room is where a label lies that fits its section, does not hide it and covers no other, if it does. */
-function room(picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, to: Window, lines: number): Box | null {
-  const { width: w, height: h } = picture;
-  const high = (section.box.y1 - section.box.y0) * to.k;
-  if (w > roomy(section, to) || h > Math.max(high * (lines > 1 ? 0.7 : 1.1), 22 * to.dpr)) return null;
-  if (w * h > 0.75 * high * (section.box.x1 - section.box.x0) * to.k) return null;
-  const box = around(picture, at.x, at.y);
-  return taken.some((b) => overlap(b, box)) ? null : box;
-}
-
-/** beside is where a name lies next to a section that it would hide, if it covers nothing there: away from the middle, or else towards it. */
-function beside(ctx: Pen, picture: HTMLCanvasElement, at: Point, taken: Box[], section: Section, chart: Chart, to: Window): Box | null {
-  const [x0, x1] = [section.box.x0, section.box.x1].map((x) => (x - to.x0) * to.k);
-  const off = picture.width / 2 + (chart.slabWidth / 2) * to.k + 2 * to.dpr;
-  const sides = section.label.x < (chart.box.x0 + chart.box.x1) / 2 ? [x0 - off, x1 + off] : [x1 + off, x0 - off];
-  for (const x of sides) {
-    const box = around(picture, x, at.y);
-    if (box.x0 < 0 || box.x1 > ctx.canvas.width || taken.some((b) => overlap(b, box))) continue;
-    const on = { x0: box.x0 / to.k + to.x0, y0: box.y0 / to.k + to.y0, x1: box.x1 / to.k + to.x0, y1: box.y1 / to.k + to.y0 };
-    if (!chart.sections.some((s) => s !== section && overlap(s.box, on))) return box;
-  }
-  return null;
-}
-
-/** paintRowLabels writes the name of each row beside both its ends. */
-export function paintRowLabels(ctx: Pen, { chart, painter }: Pick<Scene, 'chart' | 'painter'>, to: Window): void {
-  const c = painter.colors;
-  const px = Math.max(9.5 * to.dpr, chart.radius * to.k * 0.95);
-  ctx.font = `600 ${px}px ${c.font}`;
-  ctx.textAlign = 'center';
-  ctx.textBaseline = 'middle';
-  ctx.fillStyle = c.soft;
-  const m = chart.pitch * 2;
-  for (const s of chart.sections) {
-    if (s.box.x1 + m < to.box.x0 || s.box.x0 - m > to.box.x1 || s.box.y1 + m < to.box.y0 || s.box.y0 - m > to.box.y1) continue;
-    for (const row of s.rows) {
-      const n = row.seats.length;
-      if (n < 2 || !row.label) continue;
-      for (const [end, next] of [[row.seats[0], row.seats[1]], [row.seats[n - 1], row.seats[n - 2]]]) {
-        const d = chart.distance(end, next) || 1;
-        const out = (chart.pitch * 0.82) / d; // in a narrow aisle two rows' names stand side by side
-        const x = chart.x[end] + (chart.x[end] - chart.x[next]) * out;
-        const y = chart.y[end] + (chart.y[end] - chart.y[next]) * out;
-        if (x < to.box.x0 - m || x > to.box.x1 + m || y < to.box.y0 - m || y > to.box.y1 + m) continue;
-        ctx.fillText(row.label, (x - to.x0) * to.k, (y - to.y0) * to.k);
-      }
-    }
-  }
 }

@@ -7,9 +7,12 @@
 import { inside, type Chart, type Section } from './chart';
 import { listen, type Target } from './gestures';
 import type { Filter } from './filter';
-import { paintAreas, paintRowLabels, paintSectionLabels, paintShapes, PICKABLE, type Scene, type Tag, type Words } from './legend';
+import { Labels, PICKABLE, type Tag } from './labels';
+import { paintAreas, paintShapes, type Scene, type Words } from './legend';
+import { Overview } from './overview';
 import { DIM, MINE, PICKED, Painter, pen, theme, type Look, type Pen, type Window } from './paint';
 import { paintSlabs, Rasters } from './raster';
+import { Rows } from './rows';
 import { AVAILABLE, HELD, type State } from './state';
 import { View, type Aim } from './view';
 import type { Area, Point } from './wire';
@@ -17,6 +20,7 @@ import type { Area, Point } from './wire';
 const DIRECT = 2600; // seats in view below which they are painted, not copied
 const BUDGET = 7; // ms of a frame for painting pictures
 const FLASH = 1100; // ms
+const SEEN = 4; // CSS pixels of radius from which a seat of the shopper's own is seen without a mark
 const LEGIBLE = 7; // CSS pixels of radius from which a seat has room for its number
 const still = matchMedia('(prefers-reduced-motion: reduce)');
 
@@ -49,6 +53,9 @@ export class SeatMap {
   #rasters!: Rasters;
   #dim!: Uint8Array; // by seat: DIM where it is not wanted
   #look!: Look;
+  #labels!: Labels;
+  #rows!: Rows;
+  #overview: Overview;
   #tags: Tag[] = []; // labels of sections in the last frame
   #view = new View();
   #dpr = 1;
@@ -61,10 +68,13 @@ export class SeatMap {
   #looks = new Map<number, number>(); // i → PICKED, MINE or HELD
   #life = new AbortController();
 
-  constructor(canvas: HTMLCanvasElement, above: HTMLCanvasElement, { events, sells, filter }: { events: Events; sells: Sells; filter: Filter }) {
+  constructor({ canvas, above, overview }: Record<'canvas' | 'above' | 'overview', HTMLCanvasElement>, { events, sells, filter }: { events: Events; sells: Sells; filter: Filter }) {
     this.#canvas = canvas;
     this.#ctx = pen(canvas);
     this.#above = pen(above);
+    this.#overview = new Overview(overview, ({ x, y }, smooth) => {
+      if (this.#state) (smooth ? this.#go : this.#jump).call(this, { x, y, k: this.#view.k });
+    });
     this.#events = events;
     this.#sells = sells;
     this.#filter = filter;
@@ -99,6 +109,9 @@ export class SeatMap {
     this.#dim = new Uint8Array(this.#chart.size);
     this.#look = (i) => state.status[i] | this.#dim[i];
     this.#rasters = new Rasters({ chart: this.#chart, painter: this.#painter, look: this.#look });
+    this.#labels = new Labels(this.#chart, this.#painter);
+    this.#rows = new Rows(this.#chart, this.#painter);
+    this.#overview.show(this.#chart, this.#painter);
     this.filtered();
     this.#view.bounds(this.#chart);
     this.#view.set(stay ? this.#view : this.#view.whole());
@@ -122,6 +135,7 @@ export class SeatMap {
     if (!this.#state) return;
     for (let i = 0; i < this.#chart.size; i++) this.#dim[i] = this.#chart.section[i] < 0 || this.#filter.passes(this.#chart, i) ? 0 : DIM;
     this.#rasters.stale();
+    this.#labels.stale();
     this.#move();
   }
 
@@ -131,7 +145,22 @@ export class SeatMap {
     for (const i of gone) if (this.#state?.status[i] === AVAILABLE) this.#looks.set(i, HELD);
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
+    this.#labels?.stale();
     this.#redraw();
+  }
+
+  /** aim is the part in view; null: all of it. */
+  get aim(): Aim | null {
+    const { x, y, k } = this.#view;
+    return this.#whole ? null : { x, y, k };
+  }
+
+  set aim(to: Aim) {
+    this.#jump(to);
+  }
+
+  get #whole(): boolean {
+    return Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
   }
 
   /** zoom in or out about the middle. */
@@ -168,7 +197,7 @@ export class SeatMap {
       canvas.width = Math.round(w * this.#dpr);
       canvas.height = Math.round(h * this.#dpr);
     }
-    const whole = this.#state && Math.abs(this.#view.k / this.#view.whole().k - 1) < 0.02;
+    const whole = this.#state && this.#whole;
     Object.assign(this.#view, { width: Math.max(1, w), height: Math.max(1, h) });
     if (!this.#state) return;
     this.#view.bounds(this.#chart);
@@ -189,16 +218,31 @@ export class SeatMap {
     const box = v.box();
     const to: Window = { k: v.k * this.#dpr, x0: box.x0, y0: box.y0, box, dpr: this.#dpr };
     const scene: Scene = { chart: this.#chart, state, painter: this.#painter, ...this.#sells };
-    if (this.#moved) this.#moved = !this.#paintAll(scene, to, deadline);
-    else this.#paintTurned(to);
+    if (this.#moved) {
+      this.#moved = !this.#paintAll(scene, to, deadline);
+      this.#placeRows(to);
+    } else this.#paintTurned(to);
     this.#turned = [];
     const above = this.#above;
     above.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
     paintAreas(above, scene, to);
-    this.#paintLooks(above, to);
     this.#paintFlashes(above, to);
-    this.#tags = paintSectionLabels(above, scene, to);
+    this.#tags = this.#labels.paint(above, scene, to, this.#own);
+    this.#rows.paint(above);
+    this.#paintLooks(above, to);
+    this.#overview.mark(v, this.#own, this.#painter);
     this.#tell();
+  }
+
+  #placeRows(to: Window): void {
+    const r = this.#chart.radius * this.#view.k;
+    if (r < PICKABLE) this.#rows.clear();
+    else this.#rows.place(to, r >= LEGIBLE);
+  }
+
+  /** own are the seats that are chosen or the shopper's own. */
+  get #own(): number[] {
+    return [...this.#looks].filter(([, look]) => look !== HELD).map(([i]) => i);
   }
 
   /** paintAll returns whether nothing is missing. */
@@ -235,23 +279,35 @@ export class SeatMap {
     const list: number[] = [];
     this.#chart.within(to.box, (i) => list.push(i));
     this.#painter.seats(ctx, list, to, this.#look);
-    const r = this.#chart.radius * this.#view.k;
-    if (r >= PICKABLE) paintRowLabels(ctx, scene, to);
-    if (r >= LEGIBLE) this.#painter.labels(ctx, list, to, this.#look);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, list, to, this.#look);
   }
 
-  /** looks of the shopper's own seats lie over the pictures, never in them. */
+  /** looks of the shopper's own seats lie over everything else, never in pictures of it. */
   #paintLooks(ctx: Pen, to: Window): void {
     const look = (i: number) => this.#looks.get(i) ?? PICKED;
-    const own = [...this.#looks.keys()];
+    const all = [...this.#looks.keys()];
     if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink);
-    if (!own.length) return;
-    if (this.#chart.radius * to.k < 4) {
-      for (const i of own) if (look(i) !== HELD) this.#ring(ctx, to, i, this.#painter.colors.accent);
+    if (!all.length) return;
+    this.#painter.bare(ctx, all.filter((i) => look(i) === HELD), to); // the picture below shows them as free
+    this.#painter.seats(ctx, all, to, look);
+    if (this.#chart.radius * this.#view.k < SEEN) this.#paintMarks(ctx, to);
+    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, all, to, look);
+  }
+
+  /** marks show where the shopper's own seats are while seats are small: as they look from near, and those side by side as one. */
+  #paintMarks(ctx: Pen, to: Window): void {
+    const { accent, slab } = this.#painter.colors;
+    const { x, y } = this.#chart;
+    for (const [r, color] of [[6.5, accent], [5, slab], [3.25, accent]] as const) {
+      ctx.fillStyle = color;
+      ctx.beginPath();
+      for (const i of this.#own) {
+        const [px, py] = [(x[i] - to.x0) * to.k, (y[i] - to.y0) * to.k];
+        ctx.moveTo(px, py);
+        ctx.arc(px, py, r * this.#dpr, 0, 7);
+      }
+      ctx.fill();
     }
-    this.#painter.bare(ctx, own.filter((i) => look(i) === HELD), to); // the picture below shows them as free
-    this.#painter.seats(ctx, own, to, look);
-    if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, own, to, look);
   }
 
   #ring(ctx: Pen, to: Window, i: number, color: string): void {

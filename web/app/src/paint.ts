@@ -64,6 +64,8 @@ export class Painter {
   readonly onCategory: string[]; // what reads on the colour of each
   readonly #dimmed: string[]; // the colour of each where it is not wanted
   readonly captions = new Map<string, HTMLCanvasElement>(); // of legend.ts, which live as long as the colours do
+  #widths = new Map<string, number>();
+  #ruler = pen(document.createElement('canvas'));
   #stamps = new Map<number, HTMLCanvasElement>();
   #texts = new Map<string, HTMLCanvasElement>();
   #tints = new Map<string, string>();
@@ -74,6 +76,18 @@ export class Painter {
     this.colors = colors;
     this.onCategory = chart.categories.map((c) => contrast(c.color));
     this.#dimmed = chart.categories.map((c) => blend(colors.slab, c.color, FAINT));
+  }
+
+  /** width is how wide a text is, in heights of its letters. */
+  width(text: string, weight: number): number {
+    const key = `${weight} ${text}`;
+    const known = this.#widths.get(key);
+    if (known !== undefined) return known;
+    this.#ruler.font = `${weight} 100px ${this.colors.font}`;
+    const width = this.#ruler.measureText(text).width / 100;
+    if (this.#widths.size > 5000) this.#widths.clear(); // counts change for ever
+    this.#widths.set(key, width);
+    return width;
   }
 
   /** seats paints seats with their looks. */

@@ -5,7 +5,7 @@ import type { Api } from './api';
 import type { Cart, Stage } from './cart';
 import type { Chart } from './chart';
 import { Deadline, mmss, type Clock } from './clock';
-import { h, swatch } from './dom';
+import { h, swatch, unbroken } from './dom';
 import { t } from './lang';
 import { Means } from './pay';
 import { remarks } from './list';
@@ -14,7 +14,7 @@ import type { Speaker } from './say';
 import type { State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
-import { money, there, ticketWords } from './words';
+import { byPlace, declineWords, money, there, ticketWords } from './words';
 
 const WARN = [120, 60, 30] as const; // seconds before the end, when it is said: WCAG 2.2.1 wants twenty to act in
 
@@ -34,6 +34,7 @@ export class Panel {
   #soon = false; // the time is nearly up
   #from: HTMLElement | null = null; // had the focus before it was asked whether more time is wanted
   #offered = false; // other seats, for those that are gone
+  #declined: string | null = null; // as it was drawn
   #wish: string | null = null; // what has the focus again when it is there
   #means: Means;
   #button = h('button', { class: 'primary', 'data-key': 'pay' });
@@ -49,8 +50,13 @@ export class Panel {
     this.#reveal = reveal;
     this.#ticking = ticking;
     this.#deadline = new Deadline(clock, (left) => this.#tick(left), async () => { if (cart.stage === 'held') await cart.refresh(); });
-    this.#means = new Means(api, event, () => this.draw());
-    this.#pay = h('form', { class: 'pay', onsubmit: (e) => { e.preventDefault(); cart.pay(() => this.#means.name()); } },
+    this.#means = new Means(api, event, { changed: () => this.draw(), other: () => cart.other() });
+    const pay = (e: Event) => {
+      e.preventDefault();
+      say.shown(t.panel.paying);
+      cart.pay(() => this.#means.name());
+    };
+    this.#pay = h('form', { class: 'pay', onsubmit: pay },
       this.#means.element, h('div', { class: 'actions' }, this.#button));
     cart.addEventListener('change', () => this.draw());
     document.addEventListener('keydown', (e) => {
@@ -84,6 +90,9 @@ export class Panel {
     this.#root.dataset.stage = this.#cart.stage;
     this.#root.setAttribute('aria-busy', String(this.#cart.busy));
     if (focus) this.#focus(focus);
+    const { declined } = this.#cart;
+    if (declined !== null && this.#declined === null) this.#root.querySelector('.hint.bad')?.scrollIntoView({ block: 'nearest' });
+    this.#declined = declined;
     this.#arm();
   }
 
@@ -96,11 +105,12 @@ export class Panel {
       this.#pay.before(...parts.slice(0, at));
       this.#pay.after(...parts.slice(at + 1));
     }
-    const { stage, busy, costs } = this.#cart;
+    const { stage, busy, costs, trying } = this.#cart;
     this.#button.disabled = stage !== 'held' || busy || !this.#means.ready;
     this.#pay.hidden = stage !== 'held';
     if (at < 0) return this.#means.hide();
-    this.#button.textContent = t.panel.pay(this.#money(costs.total));
+    this.#button.textContent = trying ? t.panel.paying : t.panel.pay(this.#money(costs.total));
+    this.#button.classList.toggle('working', trying);
     if (stage === 'held') this.#means.show(costs.total);
     else this.#means.used();
   }
@@ -191,7 +201,7 @@ export class Panel {
     if (cart.size) parts.push(this.#total());
     if (!cart.picked.size) parts.push(h('p', { class: 'soft' }, this.#event.holds ? t.panel.chooseToHold : t.panel.chooseToBook));
     if (!cart.picked.size && cart.mostParty > 0 && state.chart.size > 0) parts.push(this.#best());
-    parts.push(h('ul', { class: 'lines' }, ...[...cart.picked].map((i) => this.#seat(state.chart, i))));
+    parts.push(h('ul', { class: 'lines' }, ...state.chart.inOrder(cart.picked).map((i) => this.#seat(state.chart, i))));
     if (cart.lost.length && !cart.busy) parts.push(this.#instead(state.chart));
     if (this.#event.areas.length) parts.push(h('div', { class: 'areas' }, ...this.#event.areas.map((a) => this.#area(state, a))));
     if (!cart.size) return parts;
@@ -250,7 +260,7 @@ export class Panel {
     return h('li', { class: free ? '' : 'gone' },
       swatch(color),
       h('button', { class: 'plain place', 'data-key': `seat${i}`, onclick: () => this.#reveal(i), dir: 'auto', title: t.panel.reveal },
-        chart.place(i), free ? null : h('em', {}, ` ${t.panel.taken}`), remarked(chart, i)),
+        ...unbroken(chart.place(i)), free ? null : h('em', {}, ` ${t.panel.taken}`), remarked(chart, i)),
       h('span', { class: 'price' }, this.#money(this.#cart.price(i))),
       h('button', { class: 'plain', 'data-key': `drop${i}`, 'aria-label': t.panel.remove(chart.place(i)), onclick: () => this.#cart.toggle(i) }, '×'));
   }
@@ -269,7 +279,7 @@ export class Panel {
     const b = this.#cart.order;
     const areas = new Map(this.#event.areas.map((a) => [a.area, a.name]));
     return h('ul', { class: 'lines' },
-      ...(b.seats ?? []).map((s) => h('li', {}, h('span', { class: 'place', dir: 'auto' }, t.seat.place(s.section, s.row, s.label), remarked(chart, chart.byTicketId.get(s.ticketId))), h('span', { class: 'price' }, this.#money(s.price)))),
+      ...(b.seats ?? []).toSorted(byPlace).map((s) => h('li', {}, h('span', { class: 'place', dir: 'auto' }, ...unbroken(t.seat.place(s.section, s.row, s.label)), remarked(chart, chart.byTicketId.get(s.ticketId))), h('span', { class: 'price' }, this.#money(s.price)))),
       ...(b.areas ?? []).map((a) => h('li', {}, h('span', { class: 'place', dir: 'auto' }, `${a.quantity} × ${areas.get(a.area) ?? a.area}`), h('span', { class: 'price' }, this.#money(a.price * a.quantity)))));
   }
 
@@ -290,7 +300,7 @@ export class Panel {
         h('p', { class: 'soon', hidden: true })),
       ...(cart.unheld ? [h('p', { class: 'hint' }, `${t.event.unheld} ${t.panel.orderStands}`)] : []),
       this.#total(), this.#lines(chart), ...this.#fees(), ...this.#hints(chart),
-      ...(declined === null ? [] : [h('p', { class: 'hint bad' }, `${t.declines[declined as keyof typeof t.declines] ?? t.declines.card_declined} ${cart.unheld ? t.panel.tryAgainUnheld : t.panel.tryAgain}`)]),
+      ...(declined === null ? [] : [h('p', { class: 'hint bad' }, declineWords(declined, cart.unheld))]),
       this.#pay,
       h('div', { class: 'actions' },
         this.#action(t.panel.giveBack, 'back', () => cart.giveBack(), 'plain')),
@@ -349,7 +359,7 @@ export class Panel {
     return [
       head(refunded ? t.panel.refunded : t.panel.sold),
       h('p', { class: 'soft' }, refunded ? t.panel.refundedHow : t.panel.paid(this.#money(b.total.amount))),
-      h('div', { class: 'tickets' }, ...(b.tickets ?? []).map(ticket)),
+      h('div', { class: 'tickets' }, ...(b.tickets ?? []).toSorted(byPlace).map(ticket)),
       h('div', { class: 'actions' }, this.#action(t.panel.more, 'again', () => this.#cart.again())),
     ];
   }

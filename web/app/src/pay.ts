@@ -38,6 +38,7 @@ export class Means {
   #api: Api;
   #of: wire.Currency;
   #changed: () => void; // is called when ready has changed
+  #other: () => void; // is called when something else is chosen
   #config: wire.Payments | null = null;
   #stripe: Promise<Stripe> | null = null; // Stripe's script, once asked for
   #elements: Elements | null = null;
@@ -45,10 +46,11 @@ export class Means {
   #token: string | null = null; // what the element was called last, until it says something else or was used
   #turn = 0; // counts what is shown
 
-  constructor(api: Api, of: wire.Currency, changed: () => void) {
+  constructor(api: Api, of: wire.Currency, { changed, other }: { changed: () => void; other: () => void }) {
     this.#api = api;
     this.#of = of;
     this.#changed = changed;
+    this.#other = other;
   }
 
   /** show asks for a means to pay an amount. */
@@ -135,7 +137,7 @@ export class Means {
       const number = card.value as keyof typeof t.pay.does;
       does.replaceChildren(h('code', {}, number.replace(/\d{4}(?=\d)/g, '$& ')), h('span', {}, t.pay.does[number]));
     };
-    const card = h('select', { 'data-key': 'card', 'aria-describedby': 'card-does', onchange: explain }, group(t.pay.usual, cards.filter(usual)), group(t.pay.seldom, cards.filter((c) => !usual(c))));
+    const card = h('select', { 'data-key': 'card', 'aria-describedby': 'card-does', onchange: () => { explain(); this.#other(); } }, group(t.pay.usual, cards.filter(usual)), group(t.pay.seldom, cards.filter((c) => !usual(c))));
     explain();
     this.element.replaceChildren(h('p', { class: 'hint' }, t.pay.sandbox), h('label', {}, t.pay.card, card), does);
     this.#be(true);
@@ -150,7 +152,7 @@ export class Means {
     });
     const payment = this.#elements.create('payment');
     payment.on('ready', () => this.#be(true));
-    payment.on('change', () => { this.#token = null; });
+    payment.on('change', () => { this.#token = null; this.#other(); });
     payment.on('loaderror', () => this.#broken());
     payment.mount(box);
   }

@@ -19,10 +19,16 @@ export class Speaker {
     requestAnimationFrame(() => { this.announcer.textContent = text; });
   }
 
+  /** shown announces what the page shows elsewhere. No note from before is news any more. */
+  shown(text: string): void {
+    this.notes.replaceChildren();
+    this.announce(text);
+  }
+
   /** note shows a sentence for a while, and announces it. */
   note(text: string, kind: Kind = 'plain'): void {
-    // Good news supersedes what went wrong before it.
-    for (const old of this.notes.querySelectorAll<HTMLElement>('.note')) if (kind === 'good' || old.dataset.text === text) old.remove();
+    // What is said later is newer; what went wrong is superseded by good news alone.
+    for (const old of this.notes.querySelectorAll<HTMLElement>('.note')) if (kind === 'good' || !old.classList.contains('bad') || old.dataset.text === text) old.remove();
     const el = h('div', { class: `note ${kind}`, 'data-text': text }, h('span', {}, text),
       h('button', { class: 'plain', 'aria-label': t.page.dismiss, onclick: () => el.remove() }, '×'));
     this.notes.append(el);

@@ -4,13 +4,13 @@
 
 import { Api, problem, type Problem } from './api';
 import { Clock, Countdown, mmss } from './clock';
-import { $, h, tell } from './dom';
+import { $, h, tell, unbroken } from './dom';
 import { t } from './lang';
 import { translate } from './page';
 import { qr } from './qr';
 import { Session } from './session';
 import type * as wire from './wire';
-import { money, sentence, there, ticketWords, when } from './words';
+import { byPlace, money, sentence, there, ticketWords, when } from './words';
 
 const KEPT = 'seatcast.booking.'; // and the event: which order its page shows
 const GRACE = 2000; // ms after the end of a hold, or between questions of it
@@ -178,7 +178,7 @@ function closed(order: wire.Order, event: wire.Event): HTMLElement[] {
   if (tickets.length) {
     const back = tickets.filter((one) => one.status === 'refunded').reduce((sum, one) => sum + one.allIn, 0);
     return [
-      h('div', { class: 'stubs' }, ...tickets.map((one) => stub(one, event))),
+      h('div', { class: 'stubs' }, ...tickets.toSorted(byPlace).map((one) => stub(one, event))),
       h('p', { class: 'soft paid' }, t.tickets.paid(money(total.amount, event)), back > 0 && ` ${t.tickets.back(money(back, event))}`),
       h('p', { class: 'soft paid' }, t.tickets.order, ' ', h('code', {}, order.bookingId)),
     ];
@@ -190,7 +190,7 @@ function closed(order: wire.Order, event: wire.Event): HTMLElement[] {
 /** lines are what an order is of. */
 function lines({ seats, areas }: wire.Order, event: wire.Event): HTMLElement {
   return h('ul', { class: 'lines' },
-    ...seats.map((s) => h('li', {}, t.seat.place(s.section, s.row, s.label))),
+    ...seats.toSorted(byPlace).map((s) => h('li', {}, ...unbroken(t.seat.place(s.section, s.row, s.label)))),
     ...areas.map((a) => h('li', {}, t.tickets.places(a.quantity, areaOf(event, a.area)))));
 }
 

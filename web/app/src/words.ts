@@ -64,6 +64,19 @@ export function remaining(free: number, held: number, says: (free: number) => st
   return held ? t.left.noneNow : t.left.soldOut;
 }
 
+/** declineWords say why a payment came to nothing, and what can be done; unheld: others may still buy the seats. */
+export const declineWords = (reason: string, unheld: boolean): string =>
+  `${own(t.declines, reason) ?? t.declines.card_declined} ${unheld ? t.panel.tryAgainUnheld : t.panel.tryAgain}`;
+
+/** Placed is what has a place in a house, or in none of its rows. */
+interface Placed { section?: string; row?: string; label?: string }
+
+const { compare } = new Intl.Collator('en', { numeric: true });
+
+/** byPlace sorts by section, row and seat, as people count; what has no section comes last. */
+export const byPlace = (a: Placed, b: Placed): number =>
+  Number(!a.section) - Number(!b.section) || compare(a.section ?? '', b.section ?? '') || compare(a.row ?? '', b.row ?? '') || compare(a.label ?? '', b.label ?? '');
+
 /** own is what an object says of a name that came from the server. */
 const own = (says: Record<string, string>, name: string): string | undefined => (Object.hasOwn(says, name) ? says[name] : undefined);
 
