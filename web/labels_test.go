@@ -95,7 +95,8 @@ func TestWhereLabelsLieIsSettledOnceForAViewNotForEachFrame(t *testing.T) {
 		painter.width = (...args) => { measured++; return width.apply(painter, args); };
 		left = 899;
 		labels.paint(ctx, { sells }, to(), []);
-		return measured > 2 * first.length ? measured : 0; // a label that says something else has another picture, of two lines`); again > 0 {
+		// a label that says something else has another picture, of two lines
+		return measured > 2 * first.length ? measured : 0;`); again > 0 {
 		t.Errorf("a frame measures %d texts", again)
 	}
 }
@@ -133,7 +134,7 @@ const rowNames = charted + `
 		rows.place(to, worded);
 		const texts = new Map();
 		const all = [];
-		rows.paint({ drawImage: (picture, x, y) => all.push({ picture, x0: x, y0: y, x1: x + picture.width, y1: y + picture.height }) });
+		for (const which of ['ends', 'edge']) rows.paint({ drawImage: (picture, x, y) => all.push({ picture, x0: x, y0: y, x1: x + picture.width, y1: y + picture.height }) }, which);
 		for (const [key, picture] of painter.captions) texts.set(picture, key.split('\n').at(-1));
 		return all.map((name) => ({ ...name, text: texts.get(name.picture) }));
 	};

@@ -65,7 +65,10 @@ class Labels {
     const marks = [...own].map((i) => about({ x: x[i] * k, y: y[i] * k }, 2 * MARK * dpr, 2 * MARK * dpr));
     const short = this.#shortened(px, k, dpr);
     const boxes = /* @__PURE__ */ new Map();
-    const taken = (box, besides) => [...boxes].some(([s, other]) => s !== besides && overlap(other, box));
+    const taken = (box, besides) => {
+      for (const [s, other] of boxes) if (s !== besides && overlap(other, box)) return true;
+      return false;
+    };
     this.#placed = [];
     for (const section of sections) {
       const name = short.has(family(section)) ? section.name.slice(family(section).length) : section.name;
@@ -79,7 +82,7 @@ class Labels {
       const all = told(label.name, sells(label.section));
       for (let lines = all.length; lines > 1 && label.px === px && !label.turned; lines--) {
         const { width, height } = extent(this.#painter, all.slice(0, lines), px, PLATE.usual);
-        const box = this.#spots(label.section, width, height, k, 0.8).find((b) => !taken(b, label.section) && !marks.some((m) => overlap(m, b)));
+        const box = first(this.#spots(label.section, width, height, k, 0.8), (b) => !taken(b, label.section) && !marks.some((m) => overlap(m, b)));
         if (!box) continue;
         Object.assign(label, { box, at: middle(box), lines, plate: PLATE.usual });
         boxes.set(label.section, box);
@@ -103,9 +106,10 @@ class Labels {
     for (const clear of marks.length ? [marks, []] : [marks]) {
       for (const hand2 of hands) {
         const { width: width2, height: height2 } = extent(this.#painter, [name], hand2.px, hand2.plate);
-        const boxes = this.#spots(section, hand2.turned ? height2 : width2, hand2.turned ? width2 : height2, k, hand2.share);
-        fits ||= boxes.length > 0;
-        const box2 = boxes.find((b) => free(b) && !clear.some((m) => overlap(m, b)));
+        const box2 = first(this.#spots(section, hand2.turned ? height2 : width2, hand2.turned ? width2 : height2, k, hand2.share), (b) => {
+          fits = true;
+          return free(b) && !clear.some((m) => overlap(m, b));
+        });
         if (box2) return placed(hand2, box2);
       }
     }
@@ -117,14 +121,14 @@ class Labels {
     return box && placed(hand, box);
   }
   /** spots are boxes of a size that lie in a section, by and large, and leave some of it to be seen; the best first. */
-  #spots(section, width, height, k, share) {
+  *#spots(section, width, height, k, share) {
     const { outline, area, spots } = this.#grounds[section.index];
-    if (width * height > 0.75 * area * k * k) return [];
+    if (width * height > 0.75 * area * k * k) return;
     const edge = this.#chart.slabWidth * k / 2;
     const w = Math.max(0, width * share / 2 - edge) / k;
     const h = Math.max(0, height * share / 2 - edge) / k;
     const corners = [[-w, -h], [w, -h], [w, h], [-w, h], [0, -h], [0, h], [-w, 0], [w, 0]];
-    return spots.filter((s) => corners.every(([dx, dy]) => inside(outline, s.x + dx, s.y + dy))).map((s) => about({ x: s.x * k, y: s.y * k }, width, height));
+    for (const s of spots) if (corners.every(([dx, dy]) => inside(outline, s.x + dx, s.y + dy))) yield about({ x: s.x * k, y: s.y * k }, width, height);
   }
   /** beside is where a name lies next to a section: away from the middle, or else towards it. */
   #beside(section, width, height, k, dpr, free) {
@@ -149,6 +153,10 @@ class Labels {
     for (const f of cramped) if (count.get(f) === 1) cramped.delete(f);
     return cramped;
   }
+}
+function first(boxes, does) {
+  for (const box of boxes) if (does(box)) return box;
+  return null;
 }
 const family = (section) => section.name.slice(0, section.name.lastIndexOf(" ") + 1);
 const told = (name, { left, from }) => [name, left, from].filter((line) => line);

@@ -124,6 +124,7 @@ class SeatMap {
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
     this.#labels?.stale();
+    if (this.#state) this.#overview.mark(this.#view, this.#own, this.#painter);
     this.#redraw();
   }
   /** aim is the part in view; null: all of it. */
@@ -188,6 +189,8 @@ class SeatMap {
     if (this.#moved) {
       this.#moved = !this.#paintAll(scene, to, deadline);
       this.#placeRows(to);
+      this.#rows.paint(this.#ctx, "ends");
+      this.#overview.mark(v, this.#own, this.#painter);
     } else this.#paintTurned(to);
     this.#turned = [];
     const above = this.#above;
@@ -195,9 +198,8 @@ class SeatMap {
     paintAreas(above, scene, to);
     this.#paintFlashes(above, to);
     this.#tags = this.#labels.paint(above, scene, to, this.#own);
-    this.#rows.paint(above);
+    this.#rows.paint(above, "edge");
     this.#paintLooks(above, to);
-    this.#overview.mark(v, this.#own, this.#painter);
     this.#tell();
   }
   #placeRows(to) {

@@ -1,4 +1,4 @@
-import { write, caption, extent, PLATE } from './legend.js';
+import { caption, write, extent, PLATE } from './legend.js';
 import { t } from './lang.js';
 
 const GAP = 4;
@@ -35,11 +35,14 @@ class Rows {
     }
     for (const seats of hidden) this.#edge(seats, to, worded);
   }
-  /** paint writes them. */
-  paint(ctx) {
+  /** paint writes those beside the ends of rows, which lie on no seat, or those at the edge, which do. */
+  paint(ctx, which) {
     const { colors } = this.#painter;
-    for (const { text, plate, x, y } of this.#names) {
-      write(ctx, caption(this.#painter, [text], this.#px, plate ? { ink: colors.ink, ground: colors.slab, plate } : { ink: colors.soft, ground: colors.paper }), { x, y });
+    for (const name of this.#names) {
+      const { text, plate } = name;
+      if (which === "edge" !== plate > 0) continue;
+      name.picture ??= caption(this.#painter, [text], this.#px, plate ? { ink: colors.ink, ground: colors.slab, plate } : { ink: colors.soft, ground: colors.paper });
+      write(ctx, name.picture, name);
     }
   }
   /** end places a name beside the end of a row, whose seat has another next to it, and returns whether it is seen. */

@@ -159,7 +159,8 @@ export class Points {
       painter.seats(ctx, [], to, () => 0); // sizes its letters
       painter.labels(ctx, list, to, (i) => state.status[i]);
       this.rows.place(to, true);
-      this.rows.paint(ctx);
+      this.rows.paint(ctx, 'ends');
+      this.rows.paint(ctx, 'edge');
     }
     this.labels.paint(ctx, { sells: this.sells }, to, []);
   }

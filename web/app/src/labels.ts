@@ -92,7 +92,10 @@ export class Labels {
     const marks = [...own].map((i) => about({ x: x[i] * k, y: y[i] * k }, 2 * MARK * dpr, 2 * MARK * dpr));
     const short = this.#shortened(px, k, dpr);
     const boxes = new Map<Section, Box>(); // of the labels
-    const taken = (box: Box, besides?: Section) => [...boxes].some(([s, other]) => s !== besides && overlap(other, box));
+    const taken = (box: Box, besides?: Section) => {
+      for (const [s, other] of boxes) if (s !== besides && overlap(other, box)) return true;
+      return false;
+    };
     this.#placed = [];
     for (const section of sections) {
       const name = short.has(family(section)) ? section.name.slice(family(section).length) : section.name;
@@ -106,7 +109,7 @@ export class Labels {
       const all = told(label.name, sells(label.section));
       for (let lines = all.length; lines > 1 && label.px === px && !label.turned; lines--) {
         const { width, height } = extent(this.#painter, all.slice(0, lines), px, PLATE.usual);
-        const box = this.#spots(label.section, width, height, k, 0.8).find((b) => !taken(b, label.section) && !marks.some((m) => overlap(m, b)));
+        const box = first(this.#spots(label.section, width, height, k, 0.8), (b) => !taken(b, label.section) && !marks.some((m) => overlap(m, b)));
         if (!box) continue;
         Object.assign(label, { box, at: middle(box), lines, plate: PLATE.usual });
         boxes.set(label.section, box);
@@ -129,9 +132,10 @@ export class Labels {
     for (const clear of marks.length ? [marks, []] : [marks]) { // marks of seats lie over labels if they must
       for (const hand of hands) {
         const { width, height } = extent(this.#painter, [name], hand.px, hand.plate);
-        const boxes = this.#spots(section, hand.turned ? height : width, hand.turned ? width : height, k, hand.share);
-        fits ||= boxes.length > 0;
-        const box = boxes.find((b) => free(b) && !clear.some((m) => overlap(m, b)));
+        const box = first(this.#spots(section, hand.turned ? height : width, hand.turned ? width : height, k, hand.share), (b) => {
+          fits = true;
+          return free(b) && !clear.some((m) => overlap(m, b));
+        });
         if (box) return placed(hand, box);
       }
     }
@@ -144,14 +148,14 @@ export class Labels {
   }
 
   /** spots are boxes of a size that lie in a section, by and large, and leave some of it to be seen; the best first. */
-  #spots(section: Section, width: number, height: number, k: number, share: number): Box[] {
+  * #spots(section: Section, width: number, height: number, k: number, share: number): Generator<Box> {
     const { outline, area, spots } = this.#grounds[section.index];
-    if (width * height > 0.75 * area * k * k) return [];
+    if (width * height > 0.75 * area * k * k) return;
     const edge = (this.#chart.slabWidth * k) / 2;
     const w = Math.max(0, (width * share) / 2 - edge) / k;
     const h = Math.max(0, (height * share) / 2 - edge) / k;
     const corners = [[-w, -h], [w, -h], [w, h], [-w, h], [0, -h], [0, h], [-w, 0], [w, 0]];
-    return spots.filter((s) => corners.every(([dx, dy]) => inside(outline, s.x + dx, s.y + dy))).map((s) => about({ x: s.x * k, y: s.y * k }, width, height));
+    for (const s of spots) if (corners.every(([dx, dy]) => inside(outline, s.x + dx, s.y + dy))) yield about({ x: s.x * k, y: s.y * k }, width, height);
   }
 
   /** beside is where a name lies next to a section: away from the middle, or else towards it. */
@@ -178,6 +182,12 @@ export class Labels {
     for (const f of cramped) if (count.get(f) === 1) cramped.delete(f);
     return cramped;
   }
+}
+
+/** first is the first of some boxes that will do. */
+function first(boxes: Iterable<Box>, does: (box: Box) => boolean): Box | null {
+  for (const box of boxes) if (does(box)) return box;
+  return null;
 }
 
 /** family is what a section's name has in common with others: "Block " of "Block 101". */

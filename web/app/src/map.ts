@@ -146,6 +146,7 @@ export class SeatMap {
     for (const i of picked) this.#looks.set(i, PICKED);
     for (const i of mine) this.#looks.set(i, MINE);
     this.#labels?.stale();
+    if (this.#state) this.#overview.mark(this.#view, this.#own, this.#painter);
     this.#redraw();
   }
 
@@ -221,6 +222,8 @@ export class SeatMap {
     if (this.#moved) {
       this.#moved = !this.#paintAll(scene, to, deadline);
       this.#placeRows(to);
+      this.#rows.paint(this.#ctx, 'ends');
+      this.#overview.mark(v, this.#own, this.#painter);
     } else this.#paintTurned(to);
     this.#turned = [];
     const above = this.#above;
@@ -228,9 +231,8 @@ export class SeatMap {
     paintAreas(above, scene, to);
     this.#paintFlashes(above, to);
     this.#tags = this.#labels.paint(above, scene, to, this.#own);
-    this.#rows.paint(above);
+    this.#rows.paint(above, 'edge');
     this.#paintLooks(above, to);
-    this.#overview.mark(v, this.#own, this.#painter);
     this.#tell();
   }
 

@@ -11,7 +11,7 @@ const GAP = 4; // CSS pixels between two names
 const EDGE = { side: 8, top: 60, bottom: 44 }; // CSS pixels of the canvas that are left to tools, and to its border
 
 /** Name is one that is written, and where, in device pixels. */
-interface Name extends Point { text: string; box: Box; plate: number }
+interface Name extends Point { text: string; box: Box; plate: number; picture?: HTMLCanvasElement }
 
 /** Rows are the names of the rows of one chart, in one theme. */
 export class Rows {
@@ -50,11 +50,14 @@ export class Rows {
     for (const seats of hidden) this.#edge(seats, to, worded);
   }
 
-  /** paint writes them. */
-  paint(ctx: Pen): void {
+  /** paint writes those beside the ends of rows, which lie on no seat, or those at the edge, which do. */
+  paint(ctx: Pen, which: 'ends' | 'edge'): void {
     const { colors } = this.#painter;
-    for (const { text, plate, x, y } of this.#names) {
-      write(ctx, caption(this.#painter, [text], this.#px, plate ? { ink: colors.ink, ground: colors.slab, plate } : { ink: colors.soft, ground: colors.paper }), { x, y });
+    for (const name of this.#names) {
+      const { text, plate } = name;
+      if ((which === 'edge') !== plate > 0) continue;
+      name.picture ??= caption(this.#painter, [text], this.#px, plate ? { ink: colors.ink, ground: colors.slab, plate } : { ink: colors.soft, ground: colors.paper });
+      write(ctx, name.picture, name);
     }
   }
 
