@@ -57,8 +57,8 @@ func (h *Held) cloudflare(s shown, now time.Time) *cloudflare {
 		c.TimeUntilEventStart = minutesOf(h.Room.Opens.Sub(now))
 		c.TimeUntilEventStartFormatted = inWords(c.TimeUntilEventStart)
 	}
-	if ahead := h.Number - s.Serving; h.Number > 0 && s.Eta != nil && s.Eta.Slow > 0 && c.InWaitingRoom {
-		wait := func(perMinute int) int { return int(math.Ceil(float64(max(0, ahead)) / float64(perMinute))) }
+	if calls := h.Number - s.Serving; h.Number > 0 && s.Eta != nil && s.Eta.Slow > 0 && c.InWaitingRoom {
+		wait := func(perMinute int) int { return int(math.Ceil(float64(max(0, calls)) / float64(perMinute))) }
 		c.WaitTimeKnown, c.WaitTime = true, wait(s.Eta.Slow)
 		c.WaitTime25Percentile, c.WaitTime75Percentile = wait(s.Eta.Fast), c.WaitTime
 		c.WaitTime50Percentile = (c.WaitTime25Percentile + c.WaitTime75Percentile) / 2

@@ -274,6 +274,14 @@ func browsable(addr string) string {
 	return net.JoinHostPort(host, port)
 }
 
+// closed is an event that is there and not on sale.
+func (d demoCmd) closed() string {
+	if d.Event == "theatre" {
+		return "arena"
+	}
+	return "theatre"
+}
+
 func (d demoCmd) welcome(s *streams, base string, stack *devstack.Stack) {
 	say(s.out, `ready: %[1]s
 
@@ -287,7 +295,10 @@ Try:
                                           a token for /v1/admin: send it as Authorization: Bearer <token>
   %[5]s check --postgres '%[6]s' --redis '%[7]s'
                                           do the books add up?
-`, base, d.Event, demoClaims, filepath.Join(d.Data, sessionKeyFile), os.Args[0], stack.PostgresURL, stack.RedisURL)
+  %[5]s rehearse --url %[1]s --event %[8]s --fans 300 --postgres '%[6]s' --claims %[3]s --key "$(cat '%[4]s')"
+                                          a waiting room with simulated fans: of an event that is not on sale, once
+                                          it has a room that is joined later (docs/waitingroom.md says how)
+`, base, d.Event, demoClaims, filepath.Join(d.Data, sessionKeyFile), os.Args[0], stack.PostgresURL, stack.RedisURL, d.closed())
 	if d.Crowd == 0 {
 		say(s.out, "  start with --crowd 200 to see it sell\n")
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,6 +36,9 @@ func (c verifyDrawCmd) Run(s *streams) error {
 		}
 	}
 	r, list, ranks, err := draw.Read(in)
+	if errors.Is(err, draw.ErrNone) {
+		return fmt.Errorf("%s: %w. Once the draw is held GET /v1/queue/{event}/draw says \"state\":\"drawn\", and its \"list\" is where the file is", c.File, err)
+	}
 	if err != nil {
 		return err
 	}

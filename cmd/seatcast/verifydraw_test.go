@@ -82,6 +82,11 @@ func TestAnybodyVerifiesADraw(t *testing.T) {
 	})
 	e, told = byHouse(t)
 	house, _ := drawFileWith(t, e, told, same)
+	is := func(text string) string {
+		file, _ := drawFile(t, func([]byte) []byte { return []byte(text) })
+		return file
+	}
+	record, _ := drawFile(t, func(text []byte) []byte { return text[:bytes.IndexByte(text, '\n')+1] })
 	ticket := draw.ID{2}.String()
 	for _, c := range []struct {
 		name string
@@ -106,6 +111,10 @@ func TestAnybodyVerifiesADraw(t *testing.T) {
 		{"a rank that is not drawn", []string{forged}, "", "a rank is not the one its score gives"},
 		{"a ticket missing", []string{cut}, "", "not those of the root"},
 		{"no ticket", []string{honest, "--ticket", "x"}, "", "--ticket"},
+		{"an empty file", []string{is("")}, "", "this is no draw: it is empty. Once the draw is held"},
+		{"a page", []string{is("<!doctype html>")}, "", "this is no draw: the first line is not the record of one"},
+		{"a problem", []string{is(`{"type":"about:blank","code":"not_drawn","status":404}`)}, "", "this is no draw: its first line has not both an announcement and a key"},
+		{"a record without its tickets", []string{record}, "", "this is no draw: it has the record of one, and none of its 3 tickets"},
 		{"no file", []string{honest + "x"}, "", "no such file"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

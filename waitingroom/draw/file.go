@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -26,12 +27,20 @@ func Write(w io.Writer, r Record, l *List, ranks []int) error {
 	return out.Flush()
 }
 
+// ErrNone says that a file has no draw in it: nobody is accused of anything.
+var ErrNone = errors.New("this is no draw")
+
 // Read reads what Write has written, and checks nothing but that: the lines may
-// be in any order. ErrTwice, or which line is not as it should be.
+// be in any order. ErrNone, ErrTwice, or which line is not as it should be.
 func Read(r io.Reader) (rec Record, l *List, ranks []int, err error) {
 	in := json.NewDecoder(bufio.NewReader(r))
-	if err := in.Decode(&rec); err != nil {
-		return rec, nil, nil, fmt.Errorf("draw: the first line is not the record of a draw: %w", err)
+	switch err := in.Decode(&rec); {
+	case err == io.EOF:
+		return rec, nil, nil, fmt.Errorf("%w: it is empty", ErrNone)
+	case err != nil:
+		return rec, nil, nil, fmt.Errorf("%w: the first line is not the record of one: %w", ErrNone, err)
+	case rec.Announcement.Text() == "" || rec.Key == Digest{}:
+		return rec, nil, nil, fmt.Errorf("%w: its first line has not both an announcement and a key, as a draw that was held has", ErrNone)
 	}
 	var (
 		tickets []Ticket
@@ -47,6 +56,9 @@ func Read(r io.Reader) (rec Record, l *List, ranks []int, err error) {
 			return rec, nil, nil, fmt.Errorf("draw: ticket %d: %w", len(tickets)+1, err)
 		}
 		tickets, rankOf[t.ID] = append(tickets, t.Ticket), t.Rank
+	}
+	if len(tickets) == 0 && rec.Tickets > 0 {
+		return rec, nil, nil, fmt.Errorf("%w: it has the record of one, and none of its %d tickets", ErrNone, rec.Tickets)
 	}
 	if l, err = Freeze(tickets); err != nil {
 		return rec, nil, nil, err
