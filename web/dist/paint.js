@@ -6,7 +6,7 @@ const PICKED = 4;
 const MINE = 5;
 const DIM = 8;
 const FAINT = 0.22;
-const GROUND = -1;
+const NONE = -1;
 const SMALL = 2.2;
 function theme(el) {
   const probe = h("span");
@@ -65,42 +65,19 @@ class Painter {
     this.#widths.set(key, width);
     return width;
   }
-  /** seats paints seats with their looks. */
-  seats(ctx, list, to, look) {
-    const { x, y, category } = this.chart;
-    const r = this.chart.radius * to.k;
-    if (r < SMALL) return this.#squares(ctx, list, to, look, Math.max(1, r * 1.8));
-    this.#resize(r);
-    for (const i of list) {
-      const stamp = this.#stamp(category[i], look(i), this.chart.flags[i]);
-      ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
-    }
-  }
-  /** bare paints the ground where seats are, so that they can be painted anew. It covers their corners and no neighbour. */
-  bare(ctx, list, to) {
-    const { x, y } = this.chart;
+  /** seats paints seats with their looks; over: over what they were, which covers no neighbour. */
+  seats(ctx, list, to, look, over = false) {
+    const { x, y, category, flags } = this.chart;
     const r = this.chart.radius * to.k;
     if (r < SMALL) {
-      const side = Math.max(1.4, r * 2.4);
-      ctx.fillStyle = this.colors.slab;
-      for (const i of list) ctx.fillRect((x[i] - to.x0) * to.k - side / 2, (y[i] - to.y0) * to.k - side / 2, side, side);
-      return;
+      if (over) this.#squares(ctx, list, to, () => NONE, Math.max(1.4, r * 2.4));
+      return this.#squares(ctx, list, to, look, Math.max(1, r * 1.8));
     }
     this.#resize(r);
-    const disc = this.#ground();
-    for (const i of list) ctx.drawImage(disc, (x[i] - to.x0) * to.k - disc.width / 2, (y[i] - to.y0) * to.k - disc.height / 2);
-  }
-  #ground() {
-    let made = this.#stamps.get(GROUND);
-    if (made) return made;
-    let ctx;
-    [made, ctx] = sheet(Math.ceil(this.#size * 2.6), Math.ceil(this.#size * 2.6));
-    ctx.fillStyle = this.colors.slab;
-    ctx.beginPath();
-    ctx.arc(made.width / 2, made.height / 2, this.#size * 1.3, 0, 7);
-    ctx.fill();
-    this.#stamps.set(GROUND, made);
-    return made;
+    for (const i of list) {
+      const stamp = this.#stamp(category[i], look(i), flags[i], over);
+      ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
+    }
   }
   #squares(ctx, list, to, look, size) {
     const { x, y, category, categories } = this.chart;
@@ -108,7 +85,7 @@ class Painter {
     let last = "";
     for (const i of list) {
       const l = look(i);
-      const color = l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold : l === (AVAILABLE | DIM) ? this.#dimmed[category[i]] : l === PICKED || l === MINE ? c.accent : c.closed;
+      const color = l === NONE ? c.slab : l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold : l === (AVAILABLE | DIM) ? this.#dimmed[category[i]] : l === PICKED || l === MINE ? c.accent : c.closed;
       if (color !== last) ctx.fillStyle = last = color;
       ctx.fillRect((x[i] - to.x0) * to.k - size / 2, (y[i] - to.y0) * to.k - size / 2, size, size);
     }
@@ -142,19 +119,26 @@ class Painter {
     this.#stamps.clear();
     this.#texts.clear();
   }
-  #stamp(category, look, flags) {
+  #stamp(category, look, flags, over) {
     const state = look & ~DIM;
-    const key = (state === AVAILABLE ? category : 0) * 128 + look * 8 + (flags & 7);
+    const key = (state === AVAILABLE ? category : 0) * 256 + (over ? 128 : 0) + look * 8 + (flags & 7);
     let s = this.#stamps.get(key);
-    if (!s) this.#stamps.set(key, s = this.#draw(category, state, flags, (look & DIM) > 0));
+    if (!s) this.#stamps.set(key, s = this.#draw(category, look, flags, over));
     return s;
   }
-  #draw(category, look, flags, dim) {
+  #draw(category, looks, flags, over) {
     const r = this.#size;
-    const side = Math.ceil(r * (look >= PICKED ? 3.6 : 2.5) + 4);
+    const [look, dim] = [looks & ~DIM, (looks & DIM) > 0];
+    const side = Math.ceil(r * (look >= PICKED ? 3.6 : 2.6) + 4);
     const [canvas, ctx] = sheet(side, side);
     ctx.translate(side / 2, side / 2);
     const c = this.colors;
+    if (over) {
+      ctx.fillStyle = c.slab;
+      ctx.beginPath();
+      ctx.arc(0, 0, r * 1.3, 0, 7);
+      ctx.fill();
+    }
     const outline = shape(ctx, flags);
     ctx.lineWidth = Math.max(1, r * 0.18);
     if (dim) ctx.globalAlpha = FAINT;

@@ -51,8 +51,7 @@ class Raster {
     const b = this.box;
     const mine = [...new Set(this.#late)].filter((i) => chart.x[i] > b.x0 - r && chart.x[i] < b.x1 + r && chart.y[i] > b.y0 - r && chart.y[i] < b.y1 + r);
     if (!mine.length) return;
-    painter.bare(this.ctx, mine, this);
-    painter.seats(this.ctx, mine, this, look);
+    painter.seats(this.ctx, mine, this, look, true);
   }
 }
 function paintSlabs(ctx, { chart, painter }, { k, x0, y0, box }) {

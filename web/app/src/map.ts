@@ -264,8 +264,7 @@ export class SeatMap {
     const { x, y, pitch: m } = this.#chart;
     const list = [...new Set(this.#turned)].filter((i) => x[i] > x0 - m && x[i] < x1 + m && y[i] > y0 - m && y[i] < y1 + m);
     if (!list.length) return;
-    this.#painter.bare(this.#ctx, list, to);
-    this.#painter.seats(this.#ctx, list, to, this.#look);
+    this.#painter.seats(this.#ctx, list, to, this.#look, true);
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(this.#ctx, list, to, this.#look);
   }
 
@@ -290,8 +289,7 @@ export class SeatMap {
     const all = [...this.#looks.keys()];
     if (this.#hover >= 0 && !this.#looks.has(this.#hover)) this.#ring(ctx, to, this.#hover, this.#painter.colors.ink);
     if (!all.length) return;
-    this.#painter.bare(ctx, all.filter((i) => look(i) === HELD), to); // the picture below shows them as free
-    this.#painter.seats(ctx, all, to, look);
+    this.#painter.seats(ctx, all, to, look, true); // the picture below shows those that are to be held as free
     if (this.#chart.radius * this.#view.k < SEEN) this.#paintMarks(ctx, to);
     if (this.#chart.radius * this.#view.k >= LEGIBLE) this.#painter.labels(ctx, all, to, look);
   }

@@ -30,7 +30,7 @@ export const DIM = 8;
 export type Look = (i: number) => number;
 
 const FAINT = 0.22; // of its colour is left of a seat that is not wanted
-const GROUND = -1; // the stamp of no seat
+const NONE = -1; // the look of the ground where no seat is
 const SMALL = 2.2; // device pixels of radius below which a seat is a mere square
 
 /**
@@ -90,44 +90,19 @@ export class Painter {
     return width;
   }
 
-  /** seats paints seats with their looks. */
-  seats(ctx: Pen, list: number[], to: Onto, look: Look): void {
-    const { x, y, category } = this.chart;
-    const r = this.chart.radius * to.k;
-    if (r < SMALL) return this.#squares(ctx, list, to, look, Math.max(1, r * 1.8));
-    this.#resize(r);
-    for (const i of list) {
-      const stamp = this.#stamp(category[i], look(i), this.chart.flags[i]);
-      ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
-    }
-  }
-
-  /** bare paints the ground where seats are, so that they can be painted anew. It covers their corners and no neighbour. */
-  bare(ctx: Pen, list: number[], to: Onto): void {
-    const { x, y } = this.chart;
+  /** seats paints seats with their looks; over: over what they were, which covers no neighbour. */
+  seats(ctx: Pen, list: number[], to: Onto, look: Look, over = false): void {
+    const { x, y, category, flags } = this.chart;
     const r = this.chart.radius * to.k;
     if (r < SMALL) {
-      const side = Math.max(1.4, r * 2.4);
-      ctx.fillStyle = this.colors.slab;
-      for (const i of list) ctx.fillRect((x[i] - to.x0) * to.k - side / 2, (y[i] - to.y0) * to.k - side / 2, side, side);
-      return;
+      if (over) this.#squares(ctx, list, to, () => NONE, Math.max(1.4, r * 2.4));
+      return this.#squares(ctx, list, to, look, Math.max(1, r * 1.8));
     }
     this.#resize(r);
-    const disc = this.#ground();
-    for (const i of list) ctx.drawImage(disc, (x[i] - to.x0) * to.k - disc.width / 2, (y[i] - to.y0) * to.k - disc.height / 2);
-  }
-
-  #ground(): HTMLCanvasElement {
-    let made = this.#stamps.get(GROUND);
-    if (made) return made;
-    let ctx;
-    [made, ctx] = sheet(Math.ceil(this.#size * 2.6), Math.ceil(this.#size * 2.6));
-    ctx.fillStyle = this.colors.slab;
-    ctx.beginPath();
-    ctx.arc(made.width / 2, made.height / 2, this.#size * 1.3, 0, 7);
-    ctx.fill();
-    this.#stamps.set(GROUND, made);
-    return made;
+    for (const i of list) {
+      const stamp = this.#stamp(category[i], look(i), flags[i], over);
+      ctx.drawImage(stamp, (x[i] - to.x0) * to.k - stamp.width / 2, (y[i] - to.y0) * to.k - stamp.height / 2);
+    }
   }
 
   #squares(ctx: Pen, list: number[], to: Onto, look: Look, size: number): void {
@@ -136,7 +111,7 @@ export class Painter {
     let last = '';
     for (const i of list) {
       const l = look(i);
-      const color = l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold
+      const color = l === NONE ? c.slab : l === AVAILABLE ? categories[category[i]].color : l === HELD ? c.held : l === SOLD ? c.sold
         : l === (AVAILABLE | DIM) ? this.#dimmed[category[i]] : l === PICKED || l === MINE ? c.accent : c.closed;
       if (color !== last) ctx.fillStyle = last = color;
       ctx.fillRect((x[i] - to.x0) * to.k - size / 2, (y[i] - to.y0) * to.k - size / 2, size, size);
@@ -177,20 +152,27 @@ export class Painter {
     this.#texts.clear();
   }
 
-  #stamp(category: number, look: number, flags: number): HTMLCanvasElement {
+  #stamp(category: number, look: number, flags: number, over: boolean): HTMLCanvasElement {
     const state = look & ~DIM;
-    const key = (state === AVAILABLE ? category : 0) * 128 + look * 8 + (flags & 7);
+    const key = (state === AVAILABLE ? category : 0) * 256 + (over ? 128 : 0) + look * 8 + (flags & 7);
     let s = this.#stamps.get(key);
-    if (!s) this.#stamps.set(key, s = this.#draw(category, state, flags, (look & DIM) > 0));
+    if (!s) this.#stamps.set(key, s = this.#draw(category, look, flags, over));
     return s;
   }
 
-  #draw(category: number, look: number, flags: number, dim: boolean): HTMLCanvasElement {
+  #draw(category: number, looks: number, flags: number, over: boolean): HTMLCanvasElement {
     const r = this.#size;
-    const side = Math.ceil(r * (look >= PICKED ? 3.6 : 2.5) + 4);
+    const [look, dim] = [looks & ~DIM, (looks & DIM) > 0];
+    const side = Math.ceil(r * (look >= PICKED ? 3.6 : 2.6) + 4);
     const [canvas, ctx] = sheet(side, side);
     ctx.translate(side / 2, side / 2);
     const c = this.colors;
+    if (over) {
+      ctx.fillStyle = c.slab;
+      ctx.beginPath();
+      ctx.arc(0, 0, r * 1.3, 0, 7);
+      ctx.fill();
+    }
     const outline = shape(ctx, flags);
     ctx.lineWidth = Math.max(1, r * 0.18);
     if (dim) ctx.globalAlpha = FAINT;
