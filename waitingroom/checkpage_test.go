@@ -157,14 +157,14 @@ func TestThePageChecksADrawAndShowsEveryCheat(t *testing.T) {
 		browsertest.Eval[int](page, browsertest.Modules+fmt.Sprintf(`
 			const [{ Check }, { Keep }] = await Promise.all([use('check.js'), use('line.js')]);
 			const { ticket } = %s;
-			new Check('/v1/queue/%[2]s', new Keep(%[2]q)).offer(%[3]s);
+			new Check('/v1/queue/%[2]s', new Keep(%[2]q)).offer(undefined, %[3]s);
 			return 0;`, receipt, b.event, mine))
 	}
 	offers(`{ ticket }`)
 	checks("to who is inside, or does not know the place yet, nothing is wrong", "9 checks passed, none failed", "The whole list gives you the place")
 	offers(`{ ticket, number: 60001 }`)
 	checks("nor to who came back behind the list", "8 checks passed, none failed", "It is that of your return")
-	offers(`{ ticket, number: Number(document.getElementById('ahead').innerText) }`)
+	offers(`{ ticket, number: Number(document.getElementById('ahead').innerText) + 1 }`)
 	checks("her own place is right", "9 checks passed, none failed", "which is the one you were shown")
 	const room = browsertest.Modules + `
 		const keep = new (await use('line.js')).Keep(decodeURIComponent(location.pathname.split('/')[2]));

@@ -24,7 +24,7 @@ func TestEveryStateOfALineCanBeLookedAtAndNobodyIsAskedAnything(t *testing.T) {
 	p.Until("the states are listed", `document.querySelectorAll('#scenes a').length > 9`)
 	shows := map[string]string{
 		"soon": "You can join from", "join": "takes part in the draw", "code": "Your code", "drawing": "You take part in the draw",
-		"drawn": "The line opens", "far": "22,415", "near": "120", "paused": "Nobody is let in for the moment. Your place is kept.",
+		"drawn": "People are let in from", "far": "22,414", "near": "119", "paused": "Nobody is let in for the moment. Your place is kept.",
 		"slowed": "29 minutes", "stalled": "nobody knows", "turn": "It is your turn. You have until",
 		"signin": "It is your turn. Sign in to be let in.", "ended": "Your time to choose seats is over", "missing": "Your ticket is not on the list of the draw", "over": "Nobody is let in any more.", "offline": "We cannot reach the box office",
 	}

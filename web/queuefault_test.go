@@ -144,10 +144,12 @@ func TestInAnOutageAPageAsksNoMoreOftenThanItIsToldHoweverManyFramesCome(t *test
 	p := l.open(t)
 	click(p, "join")
 	c := <-l.conns
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89'`)
+	l.tells(c, 2, "open", 100)
+	p.Until("she is called", `document.getElementById('news').innerText.startsWith('You are called')`)
 	browsertest.Eval[int](p, `window.spoken = 0; new MutationObserver(() => spoken++).observe(document.getElementById('news'), { childList: true, characterData: true, subtree: true }); return 0;`)
 	begun := time.Now()
-	n := 2
+	n := 3
 	for ; time.Since(begun) < 5*time.Second; n++ {
 		l.tells(c, n, "open", 100)
 		time.Sleep(50 * time.Millisecond)
@@ -159,7 +161,7 @@ func TestInAnOutageAPageAsksNoMoreOftenThanItIsToldHoweverManyFramesCome(t *test
 	if spoken := browsertest.Eval[int](p, `return spoken;`); spoken > 0 {
 		t.Errorf("%d times the news were said though nothing had changed", spoken)
 	}
-	p.Until("what is wrong is said beside it", `document.getElementById('trouble').innerText.includes('very busy') && document.getElementById('news').innerText.startsWith('We tell you here')`)
+	p.Until("what is wrong is said beside it", `document.getElementById('trouble').innerText.includes('very busy') && document.getElementById('news').innerText.startsWith('You are called')`)
 
 	var entered atomic.Int64
 	l.passes(func(c echo.Context) error {
@@ -197,7 +199,7 @@ func TestARankIsLearntThoughTheNodeThatIsAskedHearsOfTheDrawLater(t *testing.T) 
 		want := int64(n - 1)
 		waitUntil(t, "it has asked again", func() bool { return tries.Load() >= want })
 	}
-	p.Until("the rank is shown", `document.getElementById('ahead').innerText === '7'`)
+	p.Until("the rank is shown", `document.getElementById('ahead').innerText === '6'`)
 }
 
 func waitUntil(t *testing.T, what string, is func() bool) {
@@ -222,7 +224,7 @@ func TestAReceiptStaysAndWhoIsLeftOutOfTheListIsToldSo(t *testing.T) {
 	p.Until("she takes part", `document.getElementById('news').innerText.startsWith('You take part')`)
 	l.joins(`{"ticket":"` + dropped + `","state":"closed","number":2,"place":"late"}`)
 	l.tells(c, 2, "closed", 0, `"draw":null`, `"draw":{"state":"drawn","tickets":1}`)
-	p.Until("she is told, and has a place behind the list", `!document.getElementById('left-out').hidden && document.getElementById('ahead').innerText === '2'`)
+	p.Until("she is told, and has a place behind the list", `!document.getElementById('left-out').hidden && document.getElementById('ahead').innerText === '1'`)
 	kept := browsertest.Eval[string](p, browsertest.Modules+`
 		const { Keep } = await use('line.js');
 		const keep = new Keep('e');
@@ -334,16 +336,16 @@ func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
 		return passFor('/v1/bookings/e') ?? '';`
 	p := l.open(t)
 	click(p, "join")
-	p.Until("the first waits", `document.getElementById('ahead').innerText === '91'`)
+	p.Until("the first waits", `document.getElementById('ahead').innerText === '90'`)
 	l.tells(<-l.conns, 2, "open", 101)
 	p.Until("the first is let in", `!document.getElementById('enter').hidden`)
 	tab := browsertest.Eval[map[string]string](p, `return { ...sessionStorage, 'seatcast.token': localStorage.getItem('seatcast.token') };`)
 
 	browsertest.Eval[int](p, `sessionStorage.clear(); localStorage.removeItem('seatcast.token'); localStorage.removeItem('seatcast.user'); return 0;`) // as in a tab of another account
 	p.Reload()
-	p.Until("the second is asked nothing and has nothing", `document.getElementById('news').innerText === 'The line is open.' && !document.getElementById('join').hidden`)
+	p.Until("the second is asked nothing and has nothing", `document.getElementById('news').innerText === 'The line is open, and people are being let in.' && !document.getElementById('join').hidden`)
 	click(p, "join")
-	p.Until("the second waits", `document.getElementById('ahead').innerText === '92'`)
+	p.Until("the second waits", `document.getElementById('ahead').innerText === '91'`)
 	if got := browsertest.Eval[string](p, pass); got != "" {
 		t.Errorf("the second has %q", got)
 	}
@@ -351,7 +353,7 @@ func TestTwoAccountsInOneBrowserHaveAPlaceAndAPassEach(t *testing.T) {
 		const { backToLine } = await use('line.js');
 		backToLine('POST', '/v1/bookings/e', 'pass_required');
 		return 0;`)
-	p.Until("the second is led to the line", `document.getElementById('ahead').innerText === '92'`)
+	p.Until("the second is led to the line", `document.getElementById('ahead').innerText === '91'`)
 
 	for key, value := range tab { // the first tab again
 		browsertest.Eval[int](p, fmt.Sprintf(`sessionStorage.setItem(%q, %q); return 0;`, key, value))
@@ -371,7 +373,7 @@ func TestASoundIsAllowedWhenItIsAskedFor(t *testing.T) {
 	l.passes(lets("2099-01-01T00:00:00Z"))
 	p := l.open(t)
 	click(p, "join")
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89'`)
 	browsertest.Eval[int](p, `window.made = 0; window.AudioContext = class extends AudioContext { constructor() { super(); window.made++; } }; return 0;`)
 	click(p, "sound")
 	p.Until("it is allowed", `window.made === 1`)

@@ -64,21 +64,21 @@ func TestWhoWaitsSeesTheirPlaceKeepsItAndIsToldWhenItIsTheirTurn(t *testing.T) {
 	p := browsertest.Open(t, url+"/queue/e")
 	p.Until("it can be joined", `!document.getElementById('join').hidden && document.getElementById('left').innerText.includes('120 seats left')`)
 	browsertest.Eval[int](p, `document.getElementById('join').click(); return 0;`)
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90' && document.getElementById('wait').innerText === 'Between 1 and 3 minutes.'`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89' && document.getElementById('wait').innerText === 'Between 1 and 3 minutes.'`)
 	c := <-s.conns
 	c.say("event: snapshot\nid: 3\ndata: %s", oneLine(lineFrame(3, "open", 60)))
-	p.Until("it came nearer", `document.getElementById('ahead').innerText === '40' && document.title.startsWith('40 before you') && document.getElementById('progress').value > 50`)
+	p.Until("it came nearer", `document.getElementById('ahead').innerText === '39' && document.title.startsWith('39 before you') && document.getElementById('progress').value > 50`)
 	p.Shot("queue-waiting", browsertest.Desk, browsertest.Dark, browsertest.Phone)
 	slow := strings.Replace(oneLine(lineFrame(4, "open", 60)), `"rate":60,`, `"rate":60,"pace":42,"slowed":"checkout",`, 1)
 	c.say("event: delta\nid: 4\ndata: %s", slow)
 	p.Until("it is told that it goes slower", `document.getElementById('slowed').innerText.startsWith('The line moves more slowly')`)
 	c.say("event: delta\nid: 2\ndata: %s", oneLine(lineFrame(2, "open", 20)))
 	c.say("event: delta\nid: 5\ndata: %s", oneLine(lineFrame(5, "paused", 60)))
-	p.Until("the pause is told, and the place has not risen", `document.getElementById('news').innerText.includes('for the moment') && document.getElementById('slowed').innerText === '' && document.getElementById('ahead').innerText === '40'`)
+	p.Until("the pause is told, and the place has not risen", `document.getElementById('news').innerText.includes('for the moment') && document.getElementById('slowed').innerText === '' && document.getElementById('ahead').innerText === '39'`)
 	p.Shot("queue-paused", browsertest.Desk)
 
 	p.Reload()
-	p.Until("the place is there again", `document.getElementById('ahead').innerText === '90'`) // the frame that is polled is old
+	p.Until("the place is there again", `document.getElementById('ahead').innerText === '89'`) // the frame that is polled is old
 	if places.Load() == 0 {
 		t.Error("the place that was kept is not shown to the server")
 	}
@@ -140,7 +140,7 @@ func TestTheBrowserDoesTheWorkAndShowsHowFarItIs(t *testing.T) {
 	browsertest.Eval[int](p, `
 		window.heard = [];
 		new MutationObserver(() => heard.push(document.getElementById('proof-text').textContent)).observe(document.getElementById('proof-text'), { childList: true });`+joins)
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90' && document.getElementById('proof').hidden`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89' && document.getElementById('proof').hidden`)
 	if s, _ := got.Load().(string); !strings.Contains(s, `"number":1500,`) || !strings.Contains(s, `"signature":"s"`) {
 		t.Errorf("the proof is %s", s)
 	}
@@ -162,7 +162,7 @@ func TestWhereNoWorkCanBeDoneThePageWaitsInstead(t *testing.T) {
 		})
 		browsertest.Eval[int](p, broken+joins)
 		p.Until(what+" the wait is told", `document.getElementById('proof-text').innerText.includes('wait before you join')`)
-		p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+		p.Until("the place is shown", `document.getElementById('ahead').innerText === '89'`)
 		if got.Load() != "a token" {
 			t.Errorf("%s: joined with %v", what, got.Load())
 		}
@@ -186,7 +186,7 @@ func TestWorkThatWasDoneIsShownAgainWhenTheServerIsBusyOrEarly(t *testing.T) {
 		return again[this]
 	})
 	browsertest.Eval[int](p, joins)
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89'`)
 	if got := browsertest.Eval[int](p, `return performance.getEntriesByType('resource').filter((e) => e.name.endsWith('/challenge')).length`); got != 2 {
 		t.Errorf("%d times work was asked for", got)
 	}
@@ -203,7 +203,7 @@ func TestAWaitEndsWhateverTheClockOfTheDeviceDoes(t *testing.T) {
 		return nil
 	})
 	browsertest.Eval[int](p, `window.Worker = undefined; let now = Date.now(); Date.now = () => now -= 1000;`+joins)
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90'`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89'`)
 	if got.Load() != "a token" {
 		t.Errorf("joined with %v", got.Load())
 	}
@@ -222,7 +222,7 @@ func TestACodeThatWillNotDoIsSaidAtItsField(t *testing.T) {
 	p.Until("at the field", `document.activeElement.id === 'code' && document.getElementById('code').getAttribute('aria-invalid') === 'true'`)
 	browsertest.Eval[int](p, `document.getElementById('code').value = ''; return 0;`)
 	p.Keys("GOOD-CODE\r")
-	p.Until("the place is shown", `document.getElementById('ahead').innerText === '90' && document.getElementById('code-field').hidden`)
+	p.Until("the place is shown", `document.getElementById('ahead').innerText === '89' && document.getElementById('code-field').hidden`)
 }
 
 func TestAShardIsFoundByTheTicketAsTheServerFindsIt(t *testing.T) {

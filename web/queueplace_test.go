@@ -54,12 +54,12 @@ func (p *page) focused(id string) {
 	p.Until("the focus is on "+id, fmt.Sprintf(`document.activeElement.id === %q`, id))
 }
 
-// joinedBy is the page of a line in which she has joined, with 90 people before her.
+// joinedBy is the page of a line in which she has joined, with 89 people before her.
 func (l *line) joinedBy(t *testing.T) (*page, conn) {
 	t.Helper()
 	p := &page{t, l.open(t)}
 	click(p.Page, "join")
-	p.ahead("90")
+	p.ahead("89")
 	return p, <-l.conns
 }
 
@@ -70,9 +70,9 @@ func TestAPlaceThatIsTakenAnewIsShownAsItIs(t *testing.T) {
 	p, c := l.joinedBy(t)
 	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":61010,"place":"anew"}`) // she has left on another device
 	p.eval(awake)
-	p.ahead("61,000")
-	l.tells(c, 2, "open", 11)
 	p.ahead("60,999")
+	l.tells(c, 2, "open", 11)
+	p.ahead("60,998")
 }
 
 func TestALineThatWasLeftInAnotherTabIsNotJoinedAgain(t *testing.T) {
@@ -120,7 +120,7 @@ func TestATurnIsToldToWhoHasToSignInForItAndTheDialogComesByHandAlone(t *testing
 	p := &page{t, l.open(t)}
 	p.eval(token("old"))
 	click(p.Page, "join")
-	p.ahead("90")
+	p.ahead("89")
 	c := <-l.conns
 	l.tells(c, 2, "open", 100)
 	p.title("It is your turn")
@@ -191,7 +191,7 @@ func TestWhatIsWrongWithAPlaceIsSaidNoMoreOnceItIsGone(t *testing.T) {
 	let()
 	l.tells(c, 3, "open", 100, `"waiting":90`, `"waiting":80`)
 	p.Until("the frame is heard", `document.getElementById('left').innerText.includes('80 waiting')`)
-	p.news("The line is open.")
+	p.news("The line is open, and people")
 	p.Until("nothing is wrong", `document.getElementById('trouble').hidden && document.title === 'Evening'`)
 }
 
@@ -203,7 +203,7 @@ func TestBeforeItsTimeALineSaysWhenItCanBeJoined(t *testing.T) {
 	l.frame.Store(&first)
 	p := &page{t, l.open(t)}
 	c := <-l.conns
-	p.news("You can join from Tue")
+	p.news("You can join from 1:10")
 	p.Until("nobody is said to wait before anybody can join", `document.getElementById('left').innerText === ''`)
 	p.Shot("queue-early", browsertest.Desk)
 	if hidden := browsertest.Eval[bool](p.Page, `return document.getElementById('join').hidden;`); !hidden {
@@ -215,16 +215,16 @@ func TestBeforeItsTimeALineSaysWhenItCanBeJoined(t *testing.T) {
 	}
 	told(2, 10)
 	p.shows("join")
-	p.news("Whoever joins before Tue")
+	p.news("Whoever joins before 1:20\u00a0AM takes part in the draw. People are let in from 1:30\u00a0AM (Europe/Paris; ")
 	l.joins(`{"ticket":"` + herTicket + `","state":"draw","draw":true,"place":"receipt","announcement":"5f1e"}`)
 	click(p.Page, "join")
-	p.news("You take part in the draw. The list closes Tue")
+	p.news("You take part in the draw. The list closes at 1:20\u00a0AM. People are let in from 1:30\u00a0AM (")
 	p.Shot("queue-listed", browsertest.Desk)
 	closing := func(echo.Context) error { return &web.Problem{Status: 503, Code: "queue_closing"} }
 	l.join.Store(&closing)
 	told(3, 20)
 	waitUntil(t, "she is put on the list again", func() bool { return l.joined.Load() >= 2 }) // again and again, while it is closed
-	p.news("You are on the list of the draw, which is being closed.")
+	p.news("You take part in the draw. The list has closed, and the draw is being held.")
 	p.Until("nothing is wrong with that", `document.getElementById('trouble').hidden`)
 }
 
@@ -259,7 +259,7 @@ func TestTheTitleAndTheNameAreTrueThoughTheEventIsToldLate(t *testing.T) {
 	l.event = busy
 	p := &page{t, l.open(t)}
 	click(p.Page, "join")
-	p.ahead("90")
+	p.ahead("89")
 	c := <-l.conns
 	l.tells(c, 2, "open", 100)
 	p.title("It is your turn")
@@ -268,7 +268,7 @@ func TestTheTitleAndTheNameAreTrueThoughTheEventIsToldLate(t *testing.T) {
 
 	l = newLine()
 	p, c = l.joinedBy(t)
-	p.title("90 before you")
+	p.title("89 before you")
 	l.tells(c, 2, "over", 10)
 	p.title("Nobody is let in any more")
 }
@@ -297,7 +297,7 @@ func TestTheFocusIsNeverLostWithWhatWasPressed(t *testing.T) {
 		p.eval(fmt.Sprintf(`document.getElementById(%[1]q).focus(); document.getElementById(%[1]q).click()`, id))
 	}
 	press("join")
-	p.ahead("90")
+	p.ahead("89")
 	p.focused("news")
 	press("leave")
 	p.shows("join")
@@ -332,12 +332,12 @@ func TestALineThatIsNoMoreIsLookedForOnceAMinuteAndItsPlaceIsShownOnceItIsThereA
 	}
 	l.none.Store(nil)
 	p.eval(`delete document.visibilityState; ` + awake)
-	p.ahead("90")
+	p.ahead("89")
 	if n := l.joined.Load(); n != 2 {
 		t.Errorf("joined %d times", n)
 	}
 	l.tells(<-l.conns, 2, "open", 20)
-	p.ahead("80")
+	p.ahead("79")
 }
 
 // of is a change of a frame to one of this room.
@@ -373,11 +373,11 @@ func TestAPlaceOfAnEarlierRoomCountsForNothingAndNobodyIsInTheNextUnasked(t *tes
 			first := strings.NewReplacer(was, is, now, later).Replace(lineFrame(1, "closed", 0))
 			l.frame.Store(&first)
 			p.Reload()
-			p.news("You can join from Tue")
+			p.news("You can join from 1:10")
 			minute, ten := at(10)
 			l.tells(<-l.conns, 2, "open", 0, was, is, now, later, minute, ten)
 			p.shows("join")
-			p.news("The line is open.")
+			p.news("The line is open, and people")
 			if n := l.joined.Load(); n != 0 {
 				t.Errorf("joined %d times", n)
 			}
@@ -387,7 +387,7 @@ func TestAPlaceOfAnEarlierRoomCountsForNothingAndNobodyIsInTheNextUnasked(t *tes
 			if place := <-shown; place != "" {
 				t.Errorf("with %q", place)
 			}
-			p.ahead("100")
+			p.ahead("99")
 		})
 	}
 }
@@ -414,7 +414,7 @@ func TestWhoseRoomGivesWayToAnotherWhileThePageIsOpenJoinsItByHandAlone(t *testi
 	p, c := l.joinedBy(t)
 	was, is = of(2)
 	l.tells(c, 2, "open", 0, was, is)
-	p.news("The line is open.")
+	p.news("The line is open, and people")
 	p.shows("join")
 	p.eval(awake)
 	l.tells(c, 3, "open", 0, was, is, `"waiting":90`, `"waiting":80`)
@@ -424,11 +424,11 @@ func TestWhoseRoomGivesWayToAnotherWhileThePageIsOpenJoinsItByHandAlone(t *testi
 	}
 	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":7,"place":"` + placeOf(2) + `"}`)
 	click(p.Page, "join")
-	p.ahead("7")
+	p.ahead("6")
 	next := strings.Replace(lineFrame(4, "open", 0), was, is, 1)
 	l.frame.Store(&next)
 	p.Reload()
-	p.ahead("7")
+	p.ahead("6")
 }
 
 func TestWhoComesBackJoinsTheRoomThatTheyWereInOrNone(t *testing.T) {
@@ -461,7 +461,7 @@ func TestWhoComesBackJoinsTheRoomThatTheyWereInOrNone(t *testing.T) {
 	if room := <-meant; room != 0 {
 		t.Errorf("by hand she joins room %d alone", room)
 	}
-	p.ahead("30")
+	p.ahead("29")
 }
 
 func TestWhoKeepsAPlaceOfALineThatNobodyCanJoinYetIsToldWhenAndTriesNoMore(t *testing.T) {
@@ -478,7 +478,7 @@ func TestWhoKeepsAPlaceOfALineThatNobodyCanJoinYetIsToldWhenAndTriesNoMore(t *te
 	first := strings.Replace(lineFrame(1, "closed", 0), now, later, 1)
 	l.frame.Store(&first)
 	p.Reload()
-	p.news("You can join from Tue")
+	p.news("You can join from 1:10")
 	p.Until("nothing is wrong", `document.getElementById('trouble').hidden`)
 	p.eval(`await new Promise((f) => setTimeout(f, 1500))`) // in which it would try again
 	if n := l.joined.Load(); n != 1 {
@@ -489,7 +489,7 @@ func TestWhoKeepsAPlaceOfALineThatNobodyCanJoinYetIsToldWhenAndTriesNoMore(t *te
 	p.shows("join")
 	l.joins(`{"ticket":"` + herTicket + `","state":"open","number":100,"place":"signed"}`)
 	click(p.Page, "join")
-	p.ahead("100")
+	p.ahead("99")
 }
 
 func TestWhatIsFoundOfOneAccountIsNotKeptAsAnothers(t *testing.T) {
@@ -508,7 +508,7 @@ func TestWhatIsFoundOfOneAccountIsNotKeptAsAnothers(t *testing.T) {
 	})
 	l.passes(lets("2099-01-01T00:00:00Z"))
 	p.Reload()
-	p.ahead("90")
+	p.ahead("89")
 	l.tells(<-l.conns, 2, "open", 100)
 	p.shows("enter")
 	got := browsertest.Eval[string](p.Page, browsertest.Modules+`

@@ -1,5 +1,5 @@
 import { $, holding, h } from './dom.js';
-import { announced, seedIsAnnounced, keyFollows, shardOf, listed, receipt, announcedThen, external, QUICKNET, outAt, hex, unbase64, Faulty } from './draw.js';
+import { announced, whole, seedIsAnnounced, keyFollows, shardOf, listed, receipt, announcedThen, external, QUICKNET, outAt, hex, unbase64, Faulty } from './draw.js';
 import { t } from './lang.js';
 import { roomOf } from './line.js';
 import { inManner } from './locale.js';
@@ -7,6 +7,8 @@ import { inManner } from './locale.js';
 const SMALL = 2e4;
 const LINE = 58;
 class Unread extends Error {
+}
+class Gone extends Error {
 }
 async function read(path) {
   const res = await fetch(path).catch(() => null);
@@ -17,11 +19,16 @@ class Check {
   #base;
   // where the line is
   #keep;
-  #offered;
+  #offered = null;
   // last
+  #room;
   #mine;
   // of who is being checked
-  #busy = false;
+  #going = null;
+  // what is under way
+  #stop = () => {
+  };
+  // ends the work of that which is done beside the page
   #rank = 0;
   // by the part of the list with the ticket
   #draw;
@@ -34,27 +41,58 @@ class Check {
     $("check-mine").onclick = () => this.#once(() => this.#run());
     $("check-all").onclick = () => this.#once(() => this.#all());
   }
-  /** offer shows that a draw was held which somebody can check; null: none, or nobody. */
-  offer(mine) {
+  /**
+   * offer shows that a draw was held which somebody can check; null: none, or nobody. What was
+   * found of another room's draw, or of another place, is forgotten, and so is what is under way.
+   */
+  offer(room, mine) {
+    const had = this.#offered;
+    const moved = mine && had && (mine.ticket !== had.ticket || mine.number && had.number && mine.number !== had.number);
+    if (room !== this.#room || moved) this.#forget();
+    this.#room = room;
     if (mine) this.#offered = mine;
-    $("check").hidden = !mine;
+    holding($("news"), () => {
+      $("check").hidden = !mine;
+    });
+  }
+  #forget() {
+    this.#stop();
+    this.#results = [];
+    this.#list();
+    this.#says("");
+    holding($("check-mine"), () => {
+      for (const id of ["check-all", "check-receipt", "check-progress"]) $(id).hidden = true;
+    });
+    this.#rest();
   }
   /** once checks one thing after the other. */
   async #once(check) {
-    if (this.#busy) return;
+    if (this.#going) return;
+    const going = this.#going = {};
     this.#working(true);
     try {
       await check();
       this.#sum();
     } catch (err) {
-      this.#stopped(err);
+      if (!(err instanceof Gone)) this.#stopped(err);
     } finally {
-      this.#working(false);
+      if (going === this.#going) this.#rest();
     }
+  }
+  #rest() {
+    this.#going = null;
+    this.#working(false);
+  }
+  /** still waits for something, unless what is under way is forgotten meanwhile. */
+  async #still(waited) {
+    const going = this.#going;
+    const [end] = await Promise.allSettled([waited]);
+    if (going !== this.#going) throw new Gone();
+    if (end.status === "rejected") throw end.reason;
+    return end.value;
   }
   /** working shows that its buttons do nothing now; they keep the focus. */
   #working(now) {
-    this.#busy = now;
     for (const id of ["check-mine", "check-all"]) $(id).setAttribute("aria-disabled", String(now));
   }
   async #run() {
@@ -76,13 +114,13 @@ class Check {
   }
   /** place checks what one shard and the record show. */
   async #place() {
-    const text = await read(`${this.#base}/draw`);
+    const text = await this.#still(read(`${this.#base}/draw`));
     const said = announced(text);
     const answer = JSON.parse(text);
     this.#receipt = null;
     this.#rank = 0;
     if (answer.state !== "drawn") throw new Unread(answer.state);
-    const d = this.#draw = { ...answer, said, announcement: JSON.parse(said) };
+    const d = this.#draw = { ...whole(answer), said, announcement: JSON.parse(said) };
     const kept = this.#keep.receipt;
     const earlier = kept && this.#earlier(kept.place);
     if (earlier) this.#found("open", t.draw.earlier(kept.place));
@@ -93,7 +131,7 @@ class Check {
     this.#judge(t.draw.key, () => keyFollows(d));
     this.#found("open", t.draw.root(d.root));
     const mine = this.#receipt ?? { ticket: this.#mine.ticket };
-    const shard = JSON.parse(await read(`${this.#base}/draw/shards/${shardOf(mine.ticket, d.tickets)}?key=${d.key}`));
+    const shard = JSON.parse(await this.#still(read(`${this.#base}/draw/shards/${shardOf(mine.ticket, d.tickets)}?key=${d.key}`)));
     if (!this.#receipt && !this.#shownDrawn && !shard.tickets.some(([ticket]) => ticket === mine.ticket)) {
       this.#found("open", t.draw.unlisted);
       return;
@@ -164,11 +202,12 @@ class Check {
       return;
     }
     const [head = "", body = "", signature = ""] = token.split(".");
-    const { keys } = JSON.parse(await read("/v1/passes/keys"));
+    const { keys } = JSON.parse(await this.#still(read("/v1/passes/keys")));
     const { alg, typ, kid } = JSON.parse(new TextDecoder().decode(unbase64(head)));
     const key = keys.find((k) => k.kid === kid);
     const way = { name: "ECDSA", namedCurve: "P-256", hash: "SHA-256" };
-    const good = alg === "ES256" && typ === "seatcast-receipt+jwt" && key && await crypto.subtle.verify(way, await crypto.subtle.importKey("jwk", key, way, false, ["verify"]), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
+    const verify = async (key2) => crypto.subtle.verify(way, await crypto.subtle.importKey("jwk", key2, way, false, ["verify"]), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
+    const good = alg === "ES256" && typ === "seatcast-receipt+jwt" && key && await this.#still(verify(key));
     this.#judge(t.draw.signed, () => {
       if (!good) throw new Faulty("unsigned");
     });
@@ -186,23 +225,27 @@ class Check {
     bar.value = 0;
     bar.hidden = false;
     const worker = new Worker(new URL(/* @vite-ignore */ ""+new URL('drawworker.js', import.meta.url).href+"", import.meta.url), { type: "module" });
-    const end = await new Promise((resolve) => {
+    const end = await this.#still(new Promise((resolve) => {
+      this.#stop = () => {
+        worker.terminate();
+        resolve({ unread: true });
+      };
       worker.onerror = () => resolve({ unread: true });
       worker.onmessage = ({ data }) => {
-        if ("step" in data) bar.value = 70 * data.done / tickets * (data.step === "scores" ? 1 : 3 / 7) + (data.step === "tree" ? 70 : 0);
+        if ("step" in data) bar.value = 70 * data.done / Math.max(1, tickets) * (data.step === "scores" ? 1 : 3 / 7) + (data.step === "tree" ? 70 : 0);
         else resolve(data);
       };
       const job = { url: list, record: this.#draw, ticket: (this.#receipt ?? this.#mine).ticket };
       worker.postMessage(job);
-    });
-    worker.terminate();
+    }));
+    this.#stop();
     bar.hidden = true;
     if ("unread" in end) throw new Unread(list);
     if (end.wrong) {
       this.#wrong(end.wrong);
       return;
     }
-    this.#found("right", t.draw.whole(tickets));
+    this.#found("right", tickets ? t.draw.whole(tickets) : t.draw.nobody);
     if (!end.rank || !this.#rank) return;
     if (end.rank === this.#rank) this.#found("right", t.draw.wholeGives(end.rank));
     else this.#found("wrong", t.draw.wholeGivesOther(end.rank, this.#rank));

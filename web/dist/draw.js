@@ -64,6 +64,7 @@ function treeOf(leafAt, from, n) {
   const half = 2 ** (31 - Math.clz32(n - 1));
   return node(treeOf(leafAt, from, half), treeOf(leafAt, from + half, n - half));
 }
+const whole = (d) => ({ ...d, tickets: d.tickets ?? 0 });
 function announcedThen(d, mine) {
   must(hex(sha256(new TextEncoder().encode(d.said))) === mine.announcement, "otherAnnouncement");
   must(d.announcement.event === mine.event, "otherEvent");
@@ -198,4 +199,4 @@ class Tally {
   }
 }
 
-export { Faulty, QUICKNET, Tally, announced, announcedThen, external, hex, keyFollows, listed, outAt, receipt, seedIsAnnounced, shardOf, unbase64, unhex };
+export { Faulty, QUICKNET, Tally, announced, announcedThen, external, hex, keyFollows, listed, outAt, receipt, seedIsAnnounced, shardOf, unbase64, unhex, whole };

@@ -3,6 +3,7 @@ import { Cart } from './cart.js';
 import { Clock, Countdown, mmss } from './clock.js';
 import { h, $ } from './dom.js';
 import { details, House } from './house.js';
+import { Inside } from './inside.js';
 import { kept } from './kept.js';
 import { t } from './lang.js';
 import * as line from './line.js';
@@ -78,6 +79,7 @@ async function open(event) {
   });
   told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
+  new Inside({ event, cart, api, clock, say });
   await house.open();
   keepView(event.id, house);
   await cart.resume();

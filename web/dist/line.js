@@ -5,6 +5,8 @@ const PLACE = "seatcast.place.";
 const PASS = "seatcast.pass.";
 const RECEIPT = "seatcast.receipt.";
 const TICKET = "seatcast.ticket.";
+const WHY = "seatcast.why.";
+const CHOICE = "seatcast.choice.";
 const BACK = 1800;
 function cookie(event, pass, seconds) {
   const secure = location.protocol === "https:" ? "; Secure" : "";
@@ -56,6 +58,19 @@ class Keep {
   get receipt() {
     return kept(localStorage, this.#key(RECEIPT));
   }
+  /** why is the code by which this tab was led to the line, until it has joined. */
+  get why() {
+    return sessionStorage.getItem(WHY + this.#event);
+  }
+  /** joined forgets it. */
+  joined() {
+    sessionStorage.removeItem(WHY + this.#event);
+  }
+  /** chosen says that seats are chosen in this tab, for when the line has led inside. */
+  get chosen() {
+    const choice = kept(sessionStorage, CHOICE + this.#event);
+    return Array.isArray(choice) && choice.some((some) => Array.isArray(some) && some.length > 0);
+  }
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
    * later takes its place but the receipt of another announcement. Of those before, the
@@ -90,14 +105,15 @@ function passFor(path) {
   const event = bookedEvent(path) ?? watchedEvent(path);
   return event && localStorage.getItem(passKey(event));
 }
-function toLine(event) {
+function toLine(event, code = "pass_required") {
+  sessionStorage.setItem(WHY + event, code);
   if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
   cookie(event, "", 0);
   location.assign(`/queue/${event}`);
 }
 function backToLine(method, path, code) {
   const event = bookedEvent(path);
-  if (method === "POST" && event && code.startsWith("pass_")) toLine(event);
+  if (method === "POST" && event && code.startsWith("pass_")) toLine(event, code);
 }
 function range(ahead, eta) {
   if (!eta || eta.fast <= 0) return null;

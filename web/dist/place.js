@@ -1,47 +1,60 @@
 import { t } from './lang.js';
 import { slower, range } from './line.js';
-import { when, hour, sentence, sameDay } from './words.js';
+import { onDay, sentence, alone, sameDay } from './words.js';
 
 const OUT = Object.freeze({ is: "out" });
+const before = (n, serving) => Math.max(0, n - serving - 1);
 function placed(was, { ticket, number: n }, serving, from) {
-  const ahead = Math.max(0, n - serving);
+  const ahead = before(n, serving);
   const same = was.is === "placed" && was.ticket === ticket && n <= was.number;
   return { is: "placed", ticket, number: n, ahead: same ? Math.min(was.ahead, ahead) : ahead, from: from ?? Math.max(1, ahead), leftOut: was.leftOut };
 }
 const waits = (mine) => mine.is === "listed" || mine.is === "placed";
 const called = (frame, mine) => frame?.state === "open" && mine.is === "placed" && mine.number <= frame.serving;
 const at = (time) => Date.parse(time ?? "");
-function view(frame, mine, { now, zone, name, stranger }) {
+function view(frame, mine, { now, zone, name, stranger, joining }) {
   const open = frame.state !== "over" && frame.state !== "none";
   const early = mine.is === "out" && now < at(frame.joinsAt);
+  const closing = frame.state === "draw" && (joining || now >= at(frame.closesAt));
   const turn = mine.is === "inside" || stranger && called(frame, mine);
-  const place = open && mine.is === "placed" && !turn ? mine : null;
-  const moves = place && frame.state === "open" && place.ahead > 0;
+  const place = open && mine.is === "placed" && !called(frame, mine) ? mine : null;
+  const moves = place && frame.state === "open";
   return {
     turn,
-    news: news(frame, mine, { now, zone, stranger, early }),
+    news: news(frame, mine, { now, zone, stranger, joining, early, closing }),
     title: [headline(frame, mine, turn), name].filter(Boolean).join(": "),
     place,
-    wait: moves ? minutes(place.ahead, frame.eta) : "",
+    until: until(frame, mine, { now, early }),
+    wait: moves ? minutes(place.ahead + 1, frame.eta) : "",
     slowed: moves ? slower(frame.slowed) : "",
-    left: open && !early ? t.queue.left(frame.seatsLeft, frame.waiting) : "",
-    join: open && mine.is === "out" && !early,
+    left: open && !early ? left(frame, mine) : "",
+    join: open && mine.is === "out" && !early && !closing ? frame.state === "draw" ? t.queue.joinList : t.queue.join : "",
     signIn: open && stranger && mine.is !== "out" && mine.is !== "inside",
     waits: open && waits(mine),
     enter: mine.is === "inside" ? t.queue.enter : frame.state === "none" ? t.queue.toEvent : "",
     over: frame.state === "over" && mine.is !== "inside"
   };
 }
+function left({ seatsLeft, waiting, draw }, mine) {
+  const n = draw?.state === "frozen" ? Math.max(waiting, draw.tickets) : waiting;
+  return n || !waits(mine) ? t.queue.left(seatsLeft, n) : t.queue.seatsLeft(seatsLeft);
+}
+function until(frame, mine, { now, early }) {
+  const { until: says } = t.queue;
+  const next = mine.is === "inside" ? { says: says.inside, at: at(mine.until) } : early ? { says: says.join, at: at(frame.joinsAt) } : frame.state === "draw" ? { says: says.close, at: at(frame.closesAt) } : frame.state === "closed" ? { says: says.open, at: at(frame.opensAt) } : null;
+  return next && next.at > now ? next : null;
+}
 function headline(frame, mine, turn) {
   if (turn) return t.queue.titles.turn;
   if (frame.state === "over") return t.queue.titles.over;
-  if (mine.is === "placed" && frame.state !== "none") return t.queue.titles.ahead(mine.ahead);
+  if (called(frame, mine)) return t.queue.titles.called;
+  if (mine.is === "placed" && frame.state !== "none") return mine.ahead ? t.queue.titles.ahead(mine.ahead) : t.queue.titles.next;
   if (frame.state !== "open" && frame.state !== "paused" || mine.is !== "out" || !mine.why) return "";
   return t.queue.titles[mine.why];
 }
-function news(frame, mine, { now, zone, stranger, early }) {
-  const tell = (time) => when(time, zone);
-  if (mine.is === "inside") return t.queue.until(hour(mine.until, zone));
+function news(frame, mine, { now, zone, stranger, joining, early, closing }) {
+  const tell = (time) => onDay(time, now, zone);
+  if (mine.is === "inside") return t.queue.turn(tell(mine.until));
   if (frame.state === "none") return sentence({ code: "no_queue" });
   if (frame.state === "over") return [frame.seatsLeft === 0 && t.queue.soldOut, sentence({ code: "queue_over" })].filter(Boolean).join(" ");
   if (mine.is === "back") return stranger ? t.queue.signInToSee : t.queue.looking;
@@ -50,15 +63,20 @@ function news(frame, mine, { now, zone, stranger, early }) {
   switch (frame.state) {
     case "draw": {
       const { closesAt } = frame;
+      if (closing) return [!out && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(" ");
       if (!closesAt) return out ? t.queue.joinNow : t.queue.listed;
-      if (now >= at(closesAt)) return out ? t.queue.closingOut : t.queue.closingIn;
-      if (out) return t.queue.joinBefore(tell(closesAt));
-      return sameDay(closesAt, frame.opensAt, zone) ? t.queue.closesThenOpensAt(tell(closesAt), hour(frame.opensAt, zone)) : t.queue.closesThenOpens(tell(closesAt), tell(frame.opensAt));
+      const closes = alone(closesAt, now, zone);
+      const says = out ? t.queue.joinBefore(closes) : `${t.queue.listed} ${(sameDay(closesAt, now, zone) ? t.queue.closesAt : t.queue.closes)(closes)}`;
+      return `${says} ${t.queue.opens(tell(frame.opensAt))}`;
     }
     case "closed": {
       const drawing = frame.draw && frame.draw.state !== "drawn";
-      const opens = now < at(frame.opensAt) ? t.queue.opens(tell(frame.opensAt)) : drawing ? t.queue.opensWhenDrawn : t.queue.opensAnyMoment;
-      return mine.is === "listed" ? `${t.queue.listed} ${opens}` : opens;
+      return [
+        mine.is === "listed" && t.queue.listed,
+        drawing && t.queue.drawing,
+        out && (drawing ? t.queue.joinBehind : t.queue.joinAlready),
+        now < at(frame.opensAt) ? t.queue.opens(tell(frame.opensAt)) : drawing ? t.queue.opensWhenDrawn : t.queue.opensAnyMoment
+      ].filter(Boolean).join(" ");
     }
     case "paused":
       return out ? t.queue.paused : t.queue.pausedKept;
@@ -68,7 +86,8 @@ function news(frame, mine, { now, zone, stranger, early }) {
     return mine.why === "lost" ? t.queue.lost : t.queue.open;
   }
   if (mine.is === "listed") return t.queue.drawn;
-  return stranger && called(frame, mine) ? t.queue.turnSignIn : t.queue.stay;
+  if (!called(frame, mine)) return t.queue.stay;
+  return stranger ? t.queue.turnSignIn : t.queue.called;
 }
 function trouble(problem, mine) {
   const { trouble: wrong, placeKept } = t.queue;
@@ -83,4 +102,4 @@ function minutes(ahead, eta) {
   return r.from === r.to ? t.queue.about(r.to) : t.queue.between(r.from, r.to);
 }
 
-export { OUT, called, placed, trouble, view, waits };
+export { OUT, before, called, placed, trouble, view, waits };

@@ -1,5 +1,6 @@
 import { h, $ } from './dom.js';
 import { t } from './lang.js';
+import { before } from './place.js';
 
 const minutes = (n) => new Date(Date.now() + n * 6e4).toISOString();
 const frame = (state, serving, more = {}) => ({
@@ -24,7 +25,7 @@ const frame = (state, serving, more = {}) => ({
   ...more
 });
 const DRAW = { closesAt: minutes(25), opensAt: minutes(30), draw: { state: "announced", tickets: 41200 } };
-const at = (number, serving) => ({ is: "placed", ticket: "", number, ahead: number - serving, from: 31415 });
+const at = (number, serving) => ({ is: "placed", ticket: "", number, ahead: before(number, serving), from: 31415 });
 const SCENES = {
   soon: { frame: frame("draw", 0, { ...DRAW, joinsAt: minutes(10), waiting: 0 }) },
   join: { frame: frame("draw", 0, DRAW) },

@@ -1,14 +1,14 @@
 import { Api, problem, Problem } from './api.js';
 import { Check } from './check.js';
-import { Clock } from './clock.js';
+import { Clock, Countdown, mmss } from './clock.js';
 import { $, holding, tell } from './dom.js';
-import { shardOf } from './draw.js';
+import { shardOf, whole } from './draw.js';
 import { prove } from './gate.js';
 import { t } from './lang.js';
 import { Keep } from './line.js';
 import { number } from './locale.js';
 import { translate } from './page.js';
-import { OUT, called, waits, placed, view, trouble } from './place.js';
+import { OUT, called, before, waits, placed, view, trouble } from './place.js';
 import { Session } from './session.js';
 import { sentence, when } from './words.js';
 
@@ -102,7 +102,7 @@ function hear(f) {
   frame = f;
   if (f.room) keep.room = f.room;
   if (first || other) begin();
-  if (mine.is === "placed") mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
+  if (mine.is === "placed") mine.ahead = Math.min(mine.ahead, before(mine.number, f.serving));
   if (missed && waits(mine)) later(join, 5e3 * Math.random());
   if (drawn() && !due.has(learnRank)) later(learnRank, 1e3 * Math.random());
   if (expiring(f)) join();
@@ -215,6 +215,7 @@ function has(got) {
   const { ticket, place: place2, number: n, insideUntil: until } = got;
   steps().forEach((step) => troubles.delete(step));
   const kept = keep.place;
+  keep.joined();
   if (place2) keep.place = { place: place2, number: n, from: kept && kept.number === n ? kept.from : void 0 };
   if (place2 && got.draw) keep.give(ticket, place2, got.announcement);
   if (until && mine.is === "inside") mine = { ...mine, until };
@@ -238,7 +239,7 @@ const learnRank = once(async () => {
     later(learnRank, 2e3);
     return;
   }
-  const shard = await api.get(`${base}/draw/shards/${shardOf(me.ticket, d.tickets)}?key=${d.key}`);
+  const shard = await api.get(`${base}/draw/shards/${shardOf(me.ticket, whole(d).tickets)}?key=${d.key}`);
   if (mine !== me) return;
   const found = shard.tickets.find(([ticket]) => ticket === me.ticket);
   if (found) {
@@ -290,18 +291,25 @@ function beep() {
   tone.start();
   tone.stop(audio.currentTime + 0.4);
 }
-const told = ["token_missing", "queue_paused", "queue_over", "not_drawn"];
+const told = ["token_missing", "queue_paused", "queue_over", "not_drawn", "queue_closing"];
+const NEAR = 36e5;
+let next = null;
+const countdown = new Countdown(clock, (left) => {
+  $("count").hidden = left === 0 || left > NEAR;
+  $("count-left").textContent = mmss(left);
+});
 function draw() {
   const now = clock.now();
   if (mine.is === "inside" && now >= Date.parse(mine.until)) mine = { is: "out", why: "spent" };
   const stranger = [...troubles.values()].some((p) => p.code === "token_missing");
-  show(frame && view(frame, mine, { now, zone, name, stranger }));
+  const joining = troubles.get(join)?.code === "queue_closing";
+  show(frame && view(frame, mine, { now, zone, name, stranger, joining }));
   const until = mine.is === "inside" ? mine.until : null;
-  const next = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, until].map((time) => Date.parse(time ?? "")).filter((time) => time > now));
-  if (next < Infinity) later(draw, Math.min(6e4, next - now));
+  const soon = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, until].map((time) => Date.parse(time ?? "")).filter((time) => time > now));
+  if (soon < Infinity) later(draw, Math.min(6e4, soon - now));
 }
 function show(v) {
-  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code) && !(p.code === "queue_closing" && waits(mine)));
+  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code));
   tell("trouble", last ? trouble(last, mine) : "");
   $("trouble").hidden = !last;
   if (!v || !frame) return;
@@ -312,6 +320,9 @@ function show(v) {
   tell("news", v.news);
   tell("left", v.left);
   if (v.place) place(v.place, v);
+  if (v.join) tell("join", v.join);
+  why();
+  counts(v.until);
   holding(v.enter ? enter : $("news"), () => {
     enter.hidden = !v.enter;
     $("mine").hidden = !v.place;
@@ -325,12 +336,24 @@ function show(v) {
   tell("code-label", asks === "proof" ? t.queue.codeIfAny : t.queue.code);
   document.title = v.title;
   const { ticket } = mine;
-  check.offer(frame.draw?.state === "drawn" && ticket !== void 0 ? { ...mine, ticket } : null);
+  check.offer(frame.room, frame.draw?.state === "drawn" && ticket !== void 0 ? { ...mine, ticket } : null);
   if (v.turn === turned) return;
   turned = v.turn;
   if (!turned) return;
   (v.enter ? enter : $("sign-in")).focus();
   beep();
+}
+function counts(until) {
+  if (until) tell("count-says", until.says);
+  else $("count").hidden = true;
+  if (until?.at === next) return;
+  next = until?.at ?? null;
+  countdown.until(next);
+}
+function why() {
+  const code2 = mine.is === "out" && !mine.why && frame?.state !== "none" && frame?.state !== "over" ? keep.why : null;
+  tell("why", code2 ? [sentence({ code: code2 }), keep.chosen && t.queue.chosen].filter(Boolean).join(" ") : "");
+  $("why").hidden = !code2;
 }
 function place({ ahead, from }, { wait, slowed }) {
   tell("ahead", number(ahead));
@@ -396,6 +419,7 @@ function act({ frame: f, mine: m = OUT, problem: p }) {
   if (p) troubles.set(look, new Problem(p));
   draw();
   cancel(draw);
+  countdown.until(null);
 }
 async function main() {
   translate();

@@ -20,6 +20,8 @@ const DAY = { weekday: "short", day: "numeric", month: "short" };
 const WHEN = { ...DAY, year: "numeric", ...HOUR };
 const when = (time, zone) => moment(time, zone, WHEN);
 const hour = (time, zone) => moment(time, zone, HOUR);
+const onDay = (time, day, zone) => (sameDay(time, day, zone) ? hour : when)(time, zone);
+const alone = (time, day, zone) => written(time, sameDay(time, day, zone) ? HOUR : WHEN, zone);
 const there = (time, zone) => `${written(time, WHEN, zone)} (${zone})`;
 function moment(time, zone, as) {
   const day = written(time, DAY) === written(time, DAY, zone);
@@ -44,4 +46,4 @@ function sentence({ code = "", detail, reason = "" }) {
   return code === "seats_lost" && own(t.losses, reason) || own(t.problems, code) || detail || t.problems.internal;
 }
 
-export { byPlace, declineWords, hour, money, price, remaining, sameDay, sentence, there, ticketWords, when };
+export { alone, byPlace, declineWords, hour, money, onDay, price, remaining, sameDay, sentence, there, ticketWords, when };

@@ -2,7 +2,7 @@
 // and what is wrong, in plain words.
 
 import { $, h, holding, type Child } from './dom';
-import { announced, announcedThen, external, Faulty, hex, keyFollows, listed, outAt, QUICKNET, receipt, seedIsAnnounced, shardOf, unbase64, type Fault, type Receipt, type Said } from './draw';
+import { announced, announcedThen, external, Faulty, hex, keyFollows, listed, outAt, QUICKNET, receipt, seedIsAnnounced, shardOf, unbase64, whole, type Fault, type Receipt, type Said } from './draw';
 import type { End, Job, News } from './drawworker';
 import { t } from './lang';
 import { roomOf, type Keep, type KeptReceipt } from './line';
@@ -14,6 +14,9 @@ const LINE = 58; // bytes of one in the list
 
 /** Unread is what was published and could not be read. */
 class Unread extends Error {}
+
+/** Gone is thrown where what is being checked is not what is offered any more. */
+class Gone extends Error {}
 
 async function read(path: string): Promise<string> {
   const res = await fetch(path).catch(() => null);
@@ -32,9 +35,11 @@ interface Result { verdict: Verdict; says: Child[]; whole?: boolean } // whole: 
 export class Check {
   #base: string; // where the line is
   #keep: Keep;
-  #offered!: Holder; // last
+  #offered: Holder | null = null; // last
+  #room: number | undefined;
   #mine!: Holder; // of who is being checked
-  #busy = false;
+  #going: object | null = null; // what is under way
+  #stop = () => {}; // ends the work of that which is done beside the page
   #rank = 0; // by the part of the list with the ticket
   #draw!: Said; // since it was read
   #receipt: Receipt | null = null;
@@ -47,34 +52,64 @@ export class Check {
     $('check-all').onclick = () => this.#once(() => this.#all());
   }
 
-  /** offer shows that a draw was held which somebody can check; null: none, or nobody. */
-  offer(mine: Holder | null): void {
+  /**
+   * offer shows that a draw was held which somebody can check; null: none, or nobody. What was
+   * found of another room's draw, or of another place, is forgotten, and so is what is under way.
+   */
+  offer(room: number | undefined, mine: Holder | null): void {
+    const had = this.#offered;
+    const moved = mine && had && (mine.ticket !== had.ticket || mine.number && had.number && mine.number !== had.number);
+    if (room !== this.#room || moved) this.#forget();
+    this.#room = room;
     if (mine) this.#offered = mine;
-    $('check').hidden = !mine;
+    holding($('news'), () => { $('check').hidden = !mine; });
+  }
+
+  #forget(): void {
+    this.#stop();
+    this.#results = [];
+    this.#list();
+    this.#says('');
+    holding($('check-mine'), () => { for (const id of ['check-all', 'check-receipt', 'check-progress']) $(id).hidden = true; });
+    this.#rest();
   }
 
   /** once checks one thing after the other. */
   async #once(check: () => Promise<void>): Promise<void> {
-    if (this.#busy) return;
+    if (this.#going) return;
+    const going = this.#going = {};
     this.#working(true);
     try {
       await check();
       this.#sum();
     } catch (err) {
-      this.#stopped(err);
+      if (!(err instanceof Gone)) this.#stopped(err);
     } finally {
-      this.#working(false);
+      if (going === this.#going) this.#rest();
     }
+  }
+
+  #rest(): void {
+    this.#going = null;
+    this.#working(false);
+  }
+
+  /** still waits for something, unless what is under way is forgotten meanwhile. */
+  async #still<T>(waited: Promise<T>): Promise<T> {
+    const going = this.#going;
+    const [end] = await Promise.allSettled([waited]);
+    if (going !== this.#going) throw new Gone();
+    if (end.status === 'rejected') throw end.reason;
+    return end.value;
   }
 
   /** working shows that its buttons do nothing now; they keep the focus. */
   #working(now: boolean): void {
-    this.#busy = now;
     for (const id of ['check-mine', 'check-all']) $(id).setAttribute('aria-disabled', String(now));
   }
 
   async #run(): Promise<void> {
-    this.#mine = this.#offered;
+    this.#mine = this.#offered!;
     this.#results = [];
     $('check-all').hidden = true;
     this.#says(t.draw.checking);
@@ -92,13 +127,13 @@ export class Check {
 
   /** place checks what one shard and the record show. */
   async #place(): Promise<void> {
-    const text = await read(`${this.#base}/draw`);
+    const text = await this.#still(read(`${this.#base}/draw`));
     const said = announced(text); // and no other part of the answer is believed to be it
     const answer = JSON.parse(text) as wire.Draw;
     this.#receipt = null;
     this.#rank = 0;
     if (answer.state !== 'drawn') throw new Unread(answer.state); // of a cache, from before
-    const d = this.#draw = { ...answer, said, announcement: JSON.parse(said) as wire.Announcement };
+    const d = this.#draw = { ...whole(answer), said, announcement: JSON.parse(said) as wire.Announcement };
     const kept = this.#keep.receipt;
     const earlier = kept && this.#earlier(kept.place);
     if (earlier) this.#found('open', t.draw.earlier(kept.place));
@@ -109,7 +144,7 @@ export class Check {
     this.#judge(t.draw.key, () => keyFollows(d));
     this.#found('open', t.draw.root(d.root));
     const mine = this.#receipt ?? { ticket: this.#mine.ticket };
-    const shard = JSON.parse(await read(`${this.#base}/draw/shards/${shardOf(mine.ticket, d.tickets)}?key=${d.key}`)) as wire.Shard;
+    const shard = JSON.parse(await this.#still(read(`${this.#base}/draw/shards/${shardOf(mine.ticket, d.tickets)}?key=${d.key}`))) as wire.Shard;
     if (!this.#receipt && !this.#shownDrawn && !shard.tickets.some(([ticket]) => ticket === mine.ticket)) {
       this.#found('open', t.draw.unlisted);
       return;
@@ -182,12 +217,12 @@ export class Check {
       return;
     }
     const [head = '', body = '', signature = ''] = token.split('.');
-    const { keys } = JSON.parse(await read('/v1/passes/keys')) as wire.Keys;
+    const { keys } = JSON.parse(await this.#still(read('/v1/passes/keys'))) as wire.Keys;
     const { alg, typ, kid } = JSON.parse(new TextDecoder().decode(unbase64(head))) as Record<string, string>;
     const key = keys.find((k) => k.kid === kid);
     const way = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' };
-    const good = alg === 'ES256' && typ === 'seatcast-receipt+jwt' && key
-      && await crypto.subtle.verify(way, await crypto.subtle.importKey('jwk', key, way, false, ['verify']), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
+    const verify = async (key: JsonWebKey) => crypto.subtle.verify(way, await crypto.subtle.importKey('jwk', key, way, false, ['verify']), unbase64(signature), new TextEncoder().encode(`${head}.${body}`));
+    const good = alg === 'ES256' && typ === 'seatcast-receipt+jwt' && key && await this.#still(verify(key));
     this.#judge(t.draw.signed, () => { if (!good) throw new Faulty('unsigned'); });
   }
 
@@ -205,23 +240,27 @@ export class Check {
     bar.value = 0;
     bar.hidden = false;
     const worker = new Worker(new URL('./drawworker.ts', import.meta.url), { type: 'module' });
-    const end = await new Promise<End>((resolve) => {
+    const end = await this.#still(new Promise<End>((resolve) => {
+      this.#stop = () => {
+        worker.terminate();
+        resolve({ unread: true });
+      };
       worker.onerror = () => resolve({ unread: true });
       worker.onmessage = ({ data }: MessageEvent<News>) => {
-        if ('step' in data) bar.value = 70 * data.done / tickets * (data.step === 'scores' ? 1 : 3 / 7) + (data.step === 'tree' ? 70 : 0);
+        if ('step' in data) bar.value = 70 * data.done / Math.max(1, tickets) * (data.step === 'scores' ? 1 : 3 / 7) + (data.step === 'tree' ? 70 : 0);
         else resolve(data);
       };
       const job: Job = { url: list, record: this.#draw, ticket: (this.#receipt ?? this.#mine).ticket };
       worker.postMessage(job);
-    });
-    worker.terminate();
+    }));
+    this.#stop();
     bar.hidden = true;
     if ('unread' in end) throw new Unread(list);
     if (end.wrong) {
       this.#wrong(end.wrong);
       return;
     }
-    this.#found('right', t.draw.whole(tickets));
+    this.#found('right', tickets ? t.draw.whole(tickets) : t.draw.nobody);
     if (!end.rank || !this.#rank) return;
     if (end.rank === this.#rank) this.#found('right', t.draw.wholeGives(end.rank));
     else this.#found('wrong', t.draw.wholeGivesOther(end.rank, this.#rank));

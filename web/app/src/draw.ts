@@ -94,6 +94,9 @@ function treeOf(leafAt: (n: number) => Uint8Array, from: number, n: number): Uin
   return node(treeOf(leafAt, from, half), treeOf(leafAt, from + half, n - half));
 }
 
+/** whole is a draw as it was published, with how many tickets are on its list. */
+export const whole = (d: wire.Drawn): wire.Drawn => ({ ...d, tickets: d.tickets ?? 0 });
+
 /** Said is a draw that was held, and its announcement byte for byte. */
 export type Said = wire.Drawn & { said: string };
 

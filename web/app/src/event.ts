@@ -5,6 +5,7 @@ import { Cart, type Told } from './cart';
 import { Clock, Countdown, mmss } from './clock';
 import { $, h } from './dom';
 import { details, House } from './house';
+import { Inside } from './inside';
 import { kept } from './kept';
 import { t } from './lang';
 import * as line from './line';
@@ -73,6 +74,7 @@ async function open(event: wire.Event): Promise<void> {
   });
   told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
+  new Inside({ event, cart, api, clock, say });
   await house.open();
   keepView(event.id, house);
   await cart.resume();

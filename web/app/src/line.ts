@@ -25,6 +25,8 @@ const PLACE = 'seatcast.place.';
 const PASS = 'seatcast.pass.';
 const RECEIPT = 'seatcast.receipt.';
 const TICKET = 'seatcast.ticket.';
+const WHY = 'seatcast.why.';
+const CHOICE = 'seatcast.choice.';
 
 const BACK = 1800; // seconds after the time inside, for who comes back to pay
 
@@ -85,6 +87,18 @@ export class Keep {
   /** receipt is the one of a draw. */
   get receipt(): KeptReceipt | null { return kept(localStorage, this.#key(RECEIPT)); }
 
+  /** why is the code by which this tab was led to the line, until it has joined. */
+  get why(): string | null { return sessionStorage.getItem(WHY + this.#event); }
+
+  /** joined forgets it. */
+  joined(): void { sessionStorage.removeItem(WHY + this.#event); }
+
+  /** chosen says that seats are chosen in this tab, for when the line has led inside. */
+  get chosen(): boolean {
+    const choice = kept<unknown[]>(sessionStorage, CHOICE + this.#event);
+    return Array.isArray(choice) && choice.some((some) => Array.isArray(some) && some.length > 0);
+  }
+
   /**
    * give keeps a receipt. It proves that its ticket was on a list, so nothing that comes
    * later takes its place but the receipt of another announcement. Of those before, the
@@ -127,10 +141,11 @@ export function passFor(path: string): string | null {
 }
 
 /**
- * toLine leads a shopper who is not inside any more, or never was, to the line. A pass
- * that may be another tab's stays.
+ * toLine leads a shopper who is not inside any more, or never was, to the line, which says
+ * why. A pass that may be another tab's stays.
  */
-export function toLine(event: string): void {
+export function toLine(event: string, code = 'pass_required'): void {
+  sessionStorage.setItem(WHY + event, code);
   if (sessionStorage.getItem(TICKET + event) !== null) localStorage.removeItem(passKey(event));
   cookie(event, '', 0);
   location.assign(`/queue/${event}`);
@@ -139,7 +154,7 @@ export function toLine(event: string): void {
 /** backToLine leads a shopper who wants to book and is not let in to the line. */
 export function backToLine(method: string, path: string, code: string): void {
   const event = bookedEvent(path);
-  if (method === 'POST' && event && code.startsWith('pass_')) toLine(event);
+  if (method === 'POST' && event && code.startsWith('pass_')) toLine(event, code);
 }
 
 /** range is how many minutes the wait of who has so many ahead lasts, from and to; to is null when nobody knows. */

@@ -3,7 +3,7 @@
 
 import { $, h } from './dom';
 import { t } from './lang';
-import type { Mine, Placed } from './place';
+import { before, type Mine, type Placed } from './place';
 import type { Line } from './wire';
 
 /** Scene is the page in one state, as one fan sees it. */
@@ -22,7 +22,7 @@ const frame = (state: Line['state'], serving: number, more: Partial<Line> = {}):
 });
 
 const DRAW: Partial<Line> = { closesAt: minutes(25), opensAt: minutes(30), draw: { state: 'announced', tickets: 41200 } };
-const at = (number: number, serving: number): Placed => ({ is: 'placed', ticket: '', number, ahead: number - serving, from: 31415 });
+const at = (number: number, serving: number): Placed => ({ is: 'placed', ticket: '', number, ahead: before(number, serving), from: 31415 });
 
 /** SCENES are the states, by the names they have in the address. */
 export const SCENES: Record<keyof typeof t.preview.scenes, Scene> = {

@@ -4,15 +4,15 @@
 
 import { Api, Problem, problem } from './api';
 import { Check } from './check';
-import { Clock } from './clock';
+import { Clock, Countdown, mmss } from './clock';
 import { $, holding, tell } from './dom';
-import { shardOf } from './draw';
+import { shardOf, whole } from './draw';
 import { prove } from './gate';
 import { t } from './lang';
 import { Keep } from './line';
 import { number } from './locale';
 import { translate } from './page';
-import { called, OUT, placed, trouble, view, waits, type Mine, type Placed, type Room, type View } from './place';
+import { before, called, OUT, placed, trouble, view, waits, type Mine, type Placed, type Room, type View } from './place';
 import type { Scene } from './preview';
 import { Session } from './session';
 import type * as wire from './wire';
@@ -125,7 +125,7 @@ function hear(f: wire.Line): void {
   frame = f;
   if (f.room) keep.room = f.room;
   if (first || other) begin();
-  if (mine.is === 'placed') mine.ahead = Math.min(mine.ahead, Math.max(0, mine.number - f.serving));
+  if (mine.is === 'placed') mine.ahead = Math.min(mine.ahead, before(mine.number, f.serving));
   if (missed && waits(mine)) later(join, 5000 * Math.random()); // not all at once
   if (drawn() && !due.has(learnRank)) later(learnRank, 1000 * Math.random());
   if (expiring(f)) join();
@@ -262,6 +262,7 @@ function has(got: wire.Place): void {
   const { ticket, place, number: n, insideUntil: until } = got;
   steps().forEach((step) => troubles.delete(step));
   const kept = keep.place;
+  keep.joined();
   if (place) keep.place = { place, number: n, from: kept && kept.number === n ? kept.from : undefined };
   if (place && got.draw) keep.give(ticket, place, got.announcement);
   if (until && mine.is === 'inside') mine = { ...mine, until };
@@ -289,7 +290,7 @@ const learnRank: Step = once(async () => {
     later(learnRank, 2000);
     return;
   }
-  const shard = await api.get<wire.Shard>(`${base}/draw/shards/${shardOf(me.ticket, d.tickets)}?key=${d.key}`);
+  const shard = await api.get<wire.Shard>(`${base}/draw/shards/${shardOf(me.ticket, whole(d).tickets)}?key=${d.key}`);
   if (mine !== me) return;
   const found = shard.tickets.find(([ticket]) => ticket === me.ticket);
   if (found) {
@@ -349,22 +350,32 @@ function beep(): void {
   tone.stop(audio.currentTime + 0.4);
 }
 
-const told = ['token_missing', 'queue_paused', 'queue_over', 'not_drawn']; // by what is shown
+const told = ['token_missing', 'queue_paused', 'queue_over', 'not_drawn', 'queue_closing']; // by what is shown
+
+const NEAR = 3600000; // ms before something from which it is counted down to
+
+let next: number | null = null; // what is counted down to
+
+const countdown = new Countdown(clock, (left) => {
+  $('count').hidden = left === 0 || left > NEAR;
+  $('count-left').textContent = mmss(left);
+});
 
 /** draw shows what is so now, and once more when time alone changes it. */
 function draw(): void {
   const now = clock.now();
   if (mine.is === 'inside' && now >= Date.parse(mine.until)) mine = { is: 'out', why: 'spent' };
   const stranger = [...troubles.values()].some((p) => p.code === 'token_missing');
-  show(frame && view(frame, mine, { now, zone, name, stranger }));
+  const joining = troubles.get(join)?.code === 'queue_closing';
+  show(frame && view(frame, mine, { now, zone, name, stranger, joining }));
   const until = mine.is === 'inside' ? mine.until : null;
-  const next = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, until].map((time) => Date.parse(time ?? '')).filter((time) => time > now));
-  if (next < Infinity) later(draw, Math.min(60000, next - now));
+  const soon = Math.min(...[frame?.joinsAt, frame?.closesAt, frame?.opensAt, until].map((time) => Date.parse(time ?? '')).filter((time) => time > now));
+  if (soon < Infinity) later(draw, Math.min(60000, soon - now));
 }
 
 /** show puts a view on the screen; null while there is no frame. */
 function show(v: View | null): void {
-  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code) && !(p.code === 'queue_closing' && waits(mine)));
+  const last = [...troubles.values()].reverse().find((p) => !told.includes(p.code));
   tell('trouble', last ? trouble(last, mine) : '');
   $('trouble').hidden = !last;
   if (!v || !frame) return;
@@ -375,6 +386,9 @@ function show(v: View | null): void {
   tell('news', v.news);
   tell('left', v.left);
   if (v.place) place(v.place, v);
+  if (v.join) tell('join', v.join);
+  why();
+  counts(v.until);
   holding(v.enter ? enter : $('news'), () => {
     enter.hidden = !v.enter;
     $('mine').hidden = !v.place;
@@ -388,12 +402,28 @@ function show(v: View | null): void {
   tell('code-label', asks === 'proof' ? t.queue.codeIfAny : t.queue.code);
   document.title = v.title;
   const { ticket } = mine;
-  check.offer(frame.draw?.state === 'drawn' && ticket !== undefined ? { ...mine, ticket } : null);
+  check.offer(frame.room, frame.draw?.state === 'drawn' && ticket !== undefined ? { ...mine, ticket } : null);
   if (v.turn === turned) return;
   turned = v.turn;
   if (!turned) return;
   (v.enter ? enter : $('sign-in')).focus();
   beep();
+}
+
+/** counts counts down to what is next. */
+function counts(until: View['until']): void {
+  if (until) tell('count-says', until.says);
+  else $('count').hidden = true;
+  if (until?.at === next) return;
+  next = until?.at ?? null;
+  countdown.until(next);
+}
+
+/** why says to whoever was led here why, until they have joined. */
+function why(): void {
+  const code = mine.is === 'out' && !mine.why && frame?.state !== 'none' && frame?.state !== 'over' ? keep.why : null;
+  tell('why', code ? [sentence({ code }), keep.chosen && t.queue.chosen].filter(Boolean).join(' ') : '');
+  $('why').hidden = !code;
 }
 
 function place({ ahead, from }: Placed, { wait, slowed }: View): void {
@@ -469,6 +499,7 @@ function act({ frame: f, mine: m = OUT, problem: p }: Scene): void {
   if (p) troubles.set(look, new Problem(p));
   draw();
   cancel(draw); // it stands still
+  countdown.until(null);
 }
 
 async function main(): Promise<void> {

@@ -375,7 +375,7 @@ export interface Drawn {
   state: 'drawn';
   announcement: Announcement;
   digest: string;
-  tickets: number;
+  tickets: number; // older servers leave it out where it is 0
   root: string; // of the tree over the list
   frozenAt: string;
   seed: string;

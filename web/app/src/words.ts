@@ -37,6 +37,12 @@ export const when = (time: string, zone: string): string => moment(time, zone, W
 /** hour writes a moment of today in both. */
 export const hour = (time: string, zone: string): string => moment(time, zone, HOUR);
 
+/** onDay writes a moment to somebody on a day of the venue's: one of the same day as hour does, any other as when does. */
+export const onDay = (time: string, day: number, zone: string): string => (sameDay(time, day, zone) ? hour : when)(time, zone);
+
+/** alone is a moment as onDay writes it, without the time zones: where another beside it has them. */
+export const alone = (time: string, day: number, zone: string): string => written(time, sameDay(time, day, zone) ? HOUR : WHEN, zone);
+
 /** there writes a moment in the venue's own time zone alone, for what others read too, such as a ticket. */
 export const there = (time: string, zone: string): string => `${written(time, WHEN, zone)} (${zone})`;
 
@@ -51,7 +57,7 @@ const written = (time: string, how: Intl.DateTimeFormatOptions, timeZone?: strin
   new Intl.DateTimeFormat(inManner(), { ...how, timeZone }).format(new Date(time)).replace(/[ \u202f](?=[ap]m\b)/i, '\u00a0');
 
 /** sameDay says whether two moments are of one day in the venue's own time zone. */
-export function sameDay(a: string, b: string, zone: string): boolean {
+export function sameDay(a: string, b: string | number, zone: string): boolean {
   const day = new Intl.DateTimeFormat(inManner(), { dateStyle: 'short', timeZone: zone });
   return day.format(new Date(a)) === day.format(new Date(b));
 }

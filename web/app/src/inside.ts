@@ -1,0 +1,91 @@
+// What the page of an event says of its waiting room: to who is not let in that there is
+// one, which may have come while they looked at the map, and to who is how long they have.
+
+import { problem, type Api } from './api';
+import type { Cart } from './cart';
+import { Countdown, mmss, type Clock } from './clock';
+import { $, tell } from './dom';
+import { details } from './house';
+import { t } from './lang';
+import { Keep } from './line';
+import type { Speaker } from './say';
+import type * as wire from './wire';
+import { sentence } from './words';
+
+const NEAR = 3600000; // ms before the time inside ends from which it is counted down
+const WARN = 60000; // ms before, when it is said
+const STALE = 20000; // ms after which the event is asked for again: whether it has a room
+
+interface Page { event: wire.Event; cart: Cart; api: Api; clock: Clock; say: Speaker }
+
+/** Inside is who looks at a map, and may be let in to buy. */
+export class Inside {
+  #page: Page;
+  #keep: Keep;
+  #until = NaN; // ms: when the time inside ends, or has ended
+  #countdown: Countdown;
+  #warned = false;
+  #asked = performance.now(); // when the event was asked for last
+  #chosen = false;
+
+  constructor(page: Page) {
+    const { event, cart, clock } = this.#page = page;
+    this.#keep = new Keep(event.id);
+    this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    $<HTMLAnchorElement>('line-to').href = `/queue/${encodeURIComponent(event.id)}`;
+    tell('line-to', t.home.join);
+    tell('inside-says', t.queue.until.inside);
+    document.addEventListener('visibilitychange', () => { if (!document.hidden) this.#look(); });
+    cart.addEventListener('change', () => {
+      if (cart.size > 0 && !this.#chosen) this.#look();
+      this.#chosen = cart.size > 0;
+      this.#show();
+    });
+    cart.addEventListener('told', (e) => { if (e.detail.what === 'sold') this.ask(); }); // who has bought makes room for the next
+    this.ask();
+  }
+
+  /** ask asks how long there is, where this browser was let in. */
+  async ask(): Promise<void> {
+    const { event, api, clock } = this.#page;
+    let until = Date.parse(this.#keep.place?.until ?? '');
+    if (event.queue && until > clock.now()) {
+      try {
+        until = Date.parse((await api.call<wire.Place>('GET', `/v1/queue/${encodeURIComponent(event.id)}/me`, { quiet: true })).insideUntil ?? '');
+      } catch (err) {
+        if (problem(err).status === 404) until = NaN;
+      }
+    }
+    this.#until = event.queue && until > clock.now() ? until : NaN;
+    this.#countdown.until(this.#until || null);
+    this.#show();
+  }
+
+  /** look asks whether there is a room by now. */
+  async #look(): Promise<void> {
+    const { event, api } = this.#page;
+    if (performance.now() - this.#asked < STALE) return;
+    this.#asked = performance.now();
+    const { queue } = await details(api, event.id).catch(() => event);
+    if (queue === event.queue) return;
+    event.queue = queue;
+    this.ask();
+  }
+
+  #tick(left: number): void {
+    $('inside-left').textContent = mmss(left);
+    this.#show();
+    if (left > WARN || left === 0 || this.#warned || $('inside').hidden) return;
+    this.#warned = true;
+    this.#page.say.announce(t.event.minute);
+  }
+
+  #show(): void {
+    const { event, cart, clock } = this.#page;
+    const left = this.#until - clock.now();
+    const picks = event.queue && event.state !== 'cancelled' && cart.stage === 'picking' && !cart.seeking; // whoever holds seats pays for them first
+    $('inside').hidden = !picks || !(left > 0 && left <= NEAR);
+    if (picks && !(left > 0)) tell('line-says', sentence({ code: left <= 0 ? 'pass_expired' : 'pass_required' }));
+    $('line').hidden = !picks || left > 0;
+  }
+}

@@ -1,0 +1,84 @@
+import { problem } from './api.js';
+import { Countdown, mmss } from './clock.js';
+import { $, tell } from './dom.js';
+import { details } from './house.js';
+import { t } from './lang.js';
+import { Keep } from './line.js';
+import { sentence } from './words.js';
+
+const NEAR = 36e5;
+const WARN = 6e4;
+const STALE = 2e4;
+class Inside {
+  #page;
+  #keep;
+  #until = NaN;
+  // ms: when the time inside ends, or has ended
+  #countdown;
+  #warned = false;
+  #asked = performance.now();
+  // when the event was asked for last
+  #chosen = false;
+  constructor(page) {
+    const { event, cart, clock } = this.#page = page;
+    this.#keep = new Keep(event.id);
+    this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    $("line-to").href = `/queue/${encodeURIComponent(event.id)}`;
+    tell("line-to", t.home.join);
+    tell("inside-says", t.queue.until.inside);
+    document.addEventListener("visibilitychange", () => {
+      if (!document.hidden) this.#look();
+    });
+    cart.addEventListener("change", () => {
+      if (cart.size > 0 && !this.#chosen) this.#look();
+      this.#chosen = cart.size > 0;
+      this.#show();
+    });
+    cart.addEventListener("told", (e) => {
+      if (e.detail.what === "sold") this.ask();
+    });
+    this.ask();
+  }
+  /** ask asks how long there is, where this browser was let in. */
+  async ask() {
+    const { event, api, clock } = this.#page;
+    let until = Date.parse(this.#keep.place?.until ?? "");
+    if (event.queue && until > clock.now()) {
+      try {
+        until = Date.parse((await api.call("GET", `/v1/queue/${encodeURIComponent(event.id)}/me`, { quiet: true })).insideUntil ?? "");
+      } catch (err) {
+        if (problem(err).status === 404) until = NaN;
+      }
+    }
+    this.#until = event.queue && until > clock.now() ? until : NaN;
+    this.#countdown.until(this.#until || null);
+    this.#show();
+  }
+  /** look asks whether there is a room by now. */
+  async #look() {
+    const { event, api } = this.#page;
+    if (performance.now() - this.#asked < STALE) return;
+    this.#asked = performance.now();
+    const { queue } = await details(api, event.id).catch(() => event);
+    if (queue === event.queue) return;
+    event.queue = queue;
+    this.ask();
+  }
+  #tick(left) {
+    $("inside-left").textContent = mmss(left);
+    this.#show();
+    if (left > WARN || left === 0 || this.#warned || $("inside").hidden) return;
+    this.#warned = true;
+    this.#page.say.announce(t.event.minute);
+  }
+  #show() {
+    const { event, cart, clock } = this.#page;
+    const left = this.#until - clock.now();
+    const picks = event.queue && event.state !== "cancelled" && cart.stage === "picking" && !cart.seeking;
+    $("inside").hidden = !picks || !(left > 0 && left <= NEAR);
+    if (picks && !(left > 0)) tell("line-says", sentence({ code: left <= 0 ? "pass_expired" : "pass_required" }));
+    $("line").hidden = !picks || left > 0;
+  }
+}
+
+export { Inside };
