@@ -124,3 +124,27 @@ func TestWhoIsNotInsideIsLedFromTheMapToTheLineAndBack(t *testing.T) {
 	browsertest.Eval[int](p, `document.getElementById('enter').click(); return 0;`)
 	p.Until("the map is live", `location.pathname.startsWith('/events/') && document.getElementById('live')?.dataset.mode === 'live'`)
 }
+
+func TestAShopperIsLedToARoomThatHasComeMeanwhileIsToldWhyAndComesBackToTheirSeats(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, plan{})
+	n := h.fated("demo")
+	p := browsertest.Open(t, n.url+"/events/"+h.event)
+	p.Until("the map is live", `document.getElementById('live').dataset.mode === 'live'`)
+	browsertest.Eval[int](p, `document.getElementById('show-list').click(); return 0;`)
+	const free = `[...document.querySelectorAll('#list .seats button')].find((b) => !b.disabled)`
+	p.Until("a seat can be chosen", `[...document.querySelectorAll('#list details')].forEach((d) => { d.open = true; }), `+free)
+	browsertest.Eval[int](p, free+`.click(); return 0;`)
+	p.Until("it is chosen", `document.querySelector('#panel .lines .place') && document.querySelector('[data-key=hold]')`)
+	chosen := browsertest.Eval[string](p, `return document.querySelector('#panel .lines .place').innerText`)
+	h.waits(map[string]any{}, n)
+	browsertest.Eval[int](p, `document.querySelector('[data-key=hold]').click(); return 0;`)
+	p.Until("she is told why she is in a line", `location.pathname === '/queue/`+h.event+`' && document.getElementById('why')?.innerText.includes('The seats you chose stay chosen.') && !document.getElementById('join').hidden`)
+	browsertest.Eval[int](p, `document.getElementById('join').click(); return 0;`)
+	p.Until("it is the turn", `!document.getElementById('enter').hidden`)
+	browsertest.Eval[int](p, `document.getElementById('enter').click(); return 0;`)
+	p.Until("her seat is chosen, and her time is counted down", fmt.Sprintf(`location.pathname.startsWith('/events/') && document.querySelector('#panel .lines .place')?.innerText === %q
+		&& !document.getElementById('inside').hidden && document.getElementById('line').hidden`, chosen))
+	browsertest.Eval[int](p, `document.querySelector('[data-key=hold]').click(); return 0;`)
+	p.Until("it is hers", `document.getElementById('panel').dataset.stage === 'held'`)
+}
