@@ -66,7 +66,7 @@ func (p page) finds(seat int) {
 func (p page) pays(card string) {
 	p.t.Helper()
 	p.Until("it can be paid", payButton+` && !`+payButton+`.disabled && document.querySelector('[data-key=card]')`)
-	browsertest.Eval[int](p.Page, fmt.Sprintf(`document.querySelector('[data-key=card]').value = %q; return 0;`, card))
+	browsertest.Eval[int](p.Page, fmt.Sprintf(`const card = document.querySelector('[data-key=card]'); card.value = %q; card.dispatchEvent(new Event('change')); return 0;`, card))
 	p.press(payButton)
 }
 

@@ -171,7 +171,7 @@ func TestAShopperApprovesAtTheBankAndComesBackByWhicheverWay(t *testing.T) {
 	pay := func() {
 		t.Helper()
 		p.Until("it can be paid", payButton+` && !`+payButton+`.disabled`)
-		browsertest.Eval[int](p.Page, fmt.Sprintf(`document.querySelector('[data-key=card]').value = %q; return 0;`, askingCard))
+		browsertest.Eval[int](p.Page, fmt.Sprintf(`const card = document.querySelector('[data-key=card]'); card.value = %q; card.dispatchEvent(new Event('change')); return 0;`, askingCard))
 		p.press(payButton)
 	}
 	const atBank, approve = `document.title.includes('bank')`, `document.querySelector('[data-key=approve]')`
