@@ -4,14 +4,18 @@ import "context"
 
 // Tend tends every room once.
 func (r *Rooms) Tend(ctx context.Context) error {
-	err := r.tend(ctx)
+	if err := r.tend(ctx); err != nil {
+		return err
+	}
 	r.tends.wait.Wait()
-	return err
+	return r.tends.failed()
 }
 
 // Tick serves every room that is due, once.
 func (r *Rooms) Tick(ctx context.Context, b Broadcaster) error {
-	err := r.tick(ctx, b)
+	if err := r.tick(ctx, b); err != nil {
+		return err
+	}
 	r.serves.wait.Wait()
-	return err
+	return r.serves.failed()
 }

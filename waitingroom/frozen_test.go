@@ -2,6 +2,7 @@ package waitingroom_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -41,10 +42,7 @@ func TestWhoIsOnAListThatIsFrozenAndNotDrawnIsCountedAmongThoseWhoWait(t *testin
 	waits := func(when string, want int64) {
 		t.Helper()
 		b.must(b.rooms.Tick(ctx, b))
-		time.Sleep(time.Second) // so long a frame is fresh
-		if _, f := b.frame(b.rooms); f.Draw.State != "frozen" || f.Waiting != want {
-			t.Errorf("%s %d wait, want %d: %s", when, f.Waiting, want, f.Draw.State)
-		}
+		b.shows(fmt.Sprintf("%s %d wait", when, want), func(f frame) bool { return f.Draw.State == "frozen" && f.Waiting == want })
 	}
 	waits("of a list of four who are three,", 3)
 	b.joins("late", "")
@@ -58,10 +56,16 @@ func TestWhoIsOnAListThatIsFrozenAndNotDrawnIsCountedAmongThoseWhoWait(t *testin
 	b.isTold(theirs)
 	b.must(b.rooms.Tend(ctx))
 	b.must(b.rooms.Tick(ctx, b))
-	time.Sleep(time.Second)
-	if _, f := b.frame(b.rooms); f.Draw.State != "drawn" || f.Waiting != 2 {
-		t.Errorf("once it is drawn %d wait, want 2: %s", f.Waiting, f.Draw.State)
-	}
+	b.shows("once it is drawn 2 wait", func(f frame) bool { return f.Draw.State == "drawn" && f.Waiting == 2 })
+}
+
+// shows waits until a frame is so, of which one is kept for a second.
+func (b *box) shows(what string, is func(frame) bool) {
+	b.Helper()
+	eventually(b, what, func() bool {
+		_, f := b.frame(b.rooms)
+		return is(f)
+	})
 }
 
 func TestNobodyIsCountedTwiceWhileRanksAreGiven(t *testing.T) {

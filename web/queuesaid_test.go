@@ -48,14 +48,18 @@ func TestNobodyIsBeforeThemselvesAndWhoIsCalledReadsSo(t *testing.T) {
 func TestWhileAListIsClosedAndNotDrawnNothingIsOfferedThatWouldFailAndNothingIsRed(t *testing.T) {
 	l := newLine()
 	closed := []string{`"closesAt":null`, `"closesAt":"2030-01-01T00:00:00Z"`, `"draw":null`, `"draw":{"state":"announced","tickets":0}`}
-	frozen := append([]string{closed[0], closed[1], `"draw":null`, `"draw":{"state":"frozen","tickets":7}`, `"waiting":90`, `"waiting":0`}, []string{`"opensAt":"2020`, `"opensAt":"2030`}...)
+	frozen := append([]string{closed[0], closed[1], `"draw":null`, `"draw":{"state":"frozen","tickets":7}`, `"waiting":90`, `"waiting":7`}, []string{`"opensAt":"2020`, `"opensAt":"2030`}...)
 	first := strings.NewReplacer(closed...).Replace(lineFrame(1, "draw", 0))
 	l.frame.Store(&first)
 	p := &page{t, l.open(t)}
 	c := <-l.conns
 	p.news("The list has closed, and the draw is being held. You can join in a moment")
 	p.hides("join")
-	l.tells(c, 2, "closed", 0, frozen...)
+	l.tells(c, 2, "closed", 0, closed...)
+	p.Until("the line is closed, and the list not frozen yet", `document.getElementById('left').innerText.includes('90 waiting')`)
+	p.news("The list has closed, and the draw is being held. You can join in a moment")
+	p.hides("join")
+	l.tells(c, 3, "closed", 0, frozen...)
 	p.news("The list has closed, and the draw is being held. Whoever joins now is right behind")
 	p.says("left", "7 waiting")
 	p.says("join", "Join the line now")
@@ -154,6 +158,13 @@ func TestWhatWasFoundOfADrawGoesWithItsRoom(t *testing.T) {
 		<-answer
 		return no(c)
 	})
+	p.eval(`
+		const real = fetch;
+		window.fetch = async (...args) => {
+			const res = await real(...args);
+			if (String(args[0]).endsWith('/draw')) window.answered = true;
+			return res;
+		}`)
 	click(p.Page, "check-mine")
 	<-asked
 	p.says("check-says", "Checking")
@@ -166,7 +177,8 @@ func TestWhatWasFoundOfADrawGoesWithItsRoom(t *testing.T) {
 	let()
 	l.tells(c, 4, "open", 11, of(3)...)
 	p.ahead("88")
-	p.eval(`await new Promise((f) => setTimeout(f, 200))`) // in which the answer comes
+	p.Until("the answer to the check that is forgotten has come", `window.answered`)
+	p.eval(`await new Promise(requestAnimationFrame)`)
 	if says := browsertest.Eval[string](p.Page, `return document.getElementById('check-says').innerText + document.getElementById('checks').innerText`); says != "" {
 		t.Errorf("of the draw of another room it says %q", says)
 	}
@@ -196,11 +208,16 @@ func TestWhoIsLedToALineIsToldWhyUntilTheyHaveJoined(t *testing.T) {
 func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(t *testing.T) {
 	var queue, inside atomic.Bool
 	var until atomic.Pointer[string]
+	var state atomic.Value
+	state.Store("open")
 	p, s, _ := chooses(t, func(g *echo.Group) {
 		g.GET("/events/e", func(c echo.Context) error {
 			return c.JSONBlob(200, fmt.Appendf(nil, `{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00","opensAt":"2020-01-01T10:00:00+01:00",
 				"chart":"c1","mode":"hot","state":"open","open":true,"queue":%t,"currency":"EUR","seatsPerBooking":3,"prices":[{"category":"A","amount":5000},{"category":"B","amount":2500}],
 				"areas":[{"area":"pit","name":"Pit","category":"B","capacity":50}]}`, queue.Load()))
+		})
+		g.GET("/queue/e", func(c echo.Context) error {
+			return c.JSONBlob(200, []byte(strings.Replace(lineFrame(1, state.Load().(string), 10), `"joinsAt":"2020`, `"joinsAt":"1970`, 1))) // the clock of this server begins then
 		})
 		g.GET("/queue/e/me", func(c echo.Context) error {
 			if !inside.Load() {
@@ -236,4 +253,9 @@ func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(
 	shows(s, "AAA=")
 	q.says("line", "People are let in one by one.")
 	q.hides("inside")
+
+	state.Store("over")
+	p.Reload()
+	shows(s, "AAA=")
+	p.Until("nobody is told to take a place where nobody is let in any more", `performance.getEntriesByName(location.origin + '/v1/queue/e').length > 0 && document.getElementById('line').hidden`)
 }

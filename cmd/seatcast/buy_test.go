@@ -274,6 +274,18 @@ func TestATabThatIsClosedAndOpenedAgainHasItsOrder(t *testing.T) {
 	p = h.visit(t, n, "live")
 	p.stage("picking")
 	p.clean()
+
+	// Of one that ended while no tab was open nothing is asked any more.
+	p.tap(3)
+	p.press(holdButton)
+	p.stage("held")
+	kept := browsertest.Eval[[]string](p.Page, fmt.Sprintf(`return [localStorage.getItem('seatcast.token'), localStorage.getItem('seatcast.booking.%s')];`, h.event))
+	p.Close()
+	shopper{t, n.url, kept[0]}.giveBack(kept[1]).want(t, http.StatusNoContent, "")
+	p = h.visit(t, n, "live")
+	p.Until("it is forgotten", fmt.Sprintf(`localStorage.getItem('seatcast.booking.%s') === null`, h.event))
+	p.stage("picking")
+	p.clean()
 }
 
 func TestAGuestThatTheServerRefusesIsFollowedByAnother(t *testing.T) {

@@ -28,7 +28,7 @@ func Write(w io.Writer, r Record, l *List, ranks []int) error {
 }
 
 // ErrNone says that a file has no draw in it: nobody is accused of anything.
-var ErrNone = errors.New("this is no draw")
+var ErrNone = errors.New("draw: this is no draw")
 
 // Read reads what Write has written, and checks nothing but that: the lines may
 // be in any order. ErrNone, ErrTwice, or which line is not as it should be.

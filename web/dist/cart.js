@@ -293,13 +293,16 @@ class Cart extends Choice {
       problem(err);
     }
   }
-  /** elsewhere says that the payment under way was begun in another tab. */
+  /** elsewhere says that the payment under way was begun in another tab, which may be closed by now. */
   get elsewhere() {
     return this.stage === "paying" && !this.#payment;
   }
-  /** resume finds the order that is kept, of before a reload, or asks again for a hold that had no answer, until it is known how that stands. */
-  async resume() {
-    const id = this.#kept.getItem(this.#storage);
+  /**
+   * resume finds the order that is kept, of before a reload, or the last one of another tab,
+   * or asks again for a hold that had no answer, until it is known how that stands.
+   */
+  async resume(last = null) {
+    const id = this.#kept.getItem(this.#storage) ?? last;
     if (!id && !this.#asked.wanted) return;
     this.seeking = true;
     await this.#busily(async () => {

@@ -47,10 +47,11 @@ class Check {
    */
   offer(room, mine) {
     const had = this.#offered;
-    const moved = mine && had && (mine.ticket !== had.ticket || mine.number && had.number && mine.number !== had.number);
+    const same = mine && mine.ticket === had?.ticket;
+    const moved = mine && had && (!same || mine.number && had.number && mine.number !== had.number);
     if (room !== this.#room || moved) this.#forget();
     this.#room = room;
-    if (mine) this.#offered = mine;
+    if (mine) this.#offered = { ...mine, number: mine.number ?? (same ? had.number : void 0) };
     holding($("news"), () => {
       $("check").hidden = !mine;
     });

@@ -79,10 +79,10 @@ async function open(event) {
   });
   told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
-  new Inside({ event, cart, api, clock, say });
   await house.open();
   keepView(event.id, house);
-  await cart.resume();
+  await cart.resume(tabs.last);
+  new Inside({ event, cart, api, clock, say });
   resumed = true;
   leave();
   choice.resumed();
@@ -152,7 +152,7 @@ function told(cart, places) {
       lost: [t.event.lost(e.detail.what === "lost" ? places(e.detail.seats) : ""), "bad"]
     };
     const [text, kind] = says[e.detail.what];
-    if (["asked", "declined"].includes(e.detail.what) && $("panel").checkVisibility()) say.shown(text);
+    if (["asked", "declined"].includes(e.detail.what) && $("panel").getClientRects().length) say.shown(text);
     else say.note(text, kind);
   });
 }

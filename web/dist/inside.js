@@ -14,6 +14,10 @@ class Inside {
   #keep;
   #until = NaN;
   // ms: when the time inside ends, or has ended
+  #lets = false;
+  // people are let in, or may take a place
+  #turn = 0;
+  // of asking: what was asked before the last of them comes too late
   #countdown;
   #warned = false;
   #asked = performance.now();
@@ -39,20 +43,32 @@ class Inside {
     });
     this.ask();
   }
-  /** ask asks how long there is, where this browser was let in. */
+  /** ask asks whether there is a line to take a place in, and how long there is, where this browser was let in. */
   async ask() {
-    const { event, api, clock } = this.#page;
-    let until = Date.parse(this.#keep.place?.until ?? "");
-    if (event.queue && until > clock.now()) {
-      try {
-        until = Date.parse((await api.call("GET", `/v1/queue/${encodeURIComponent(event.id)}/me`, { quiet: true })).insideUntil ?? "");
-      } catch (err) {
-        if (problem(err).status === 404) until = NaN;
-      }
-    }
-    this.#until = event.queue && until > clock.now() ? until : NaN;
+    const turn = ++this.#turn;
+    const { event, clock } = this.#page;
+    const [room, until] = event.queue ? await Promise.all([this.#room(), this.#time()]) : [null, NaN];
+    if (turn !== this.#turn) return;
+    this.#lets = room !== null && room.state !== "over" && !(Date.parse(room.joinsAt) > clock.now());
+    this.#until = until > clock.now() ? until : NaN;
     this.#countdown.until(this.#until || null);
     this.#show();
+  }
+  /** room is how the line stands, or null where that is not known. */
+  async #room() {
+    const { event, api } = this.#page;
+    return api.get(`/v1/queue/${encodeURIComponent(event.id)}`).catch(() => null);
+  }
+  /** time is when the time inside ends, in Unix milliseconds. */
+  async #time() {
+    const { event, api, clock } = this.#page;
+    const until = Date.parse(this.#keep.place?.until ?? "");
+    if (!(until > clock.now())) return until;
+    try {
+      return Date.parse((await api.call("GET", `/v1/queue/${encodeURIComponent(event.id)}/me`, { quiet: true })).insideUntil ?? "");
+    } catch (err) {
+      return problem(err).status === 404 ? NaN : until;
+    }
   }
   /** look asks whether there is a room by now. */
   async #look() {
@@ -69,15 +85,16 @@ class Inside {
     this.#show();
     if (left > WARN || left === 0 || this.#warned || $("inside").hidden) return;
     this.#warned = true;
-    this.#page.say.announce(t.event.minute);
+    if (left > WARN - 5e3) this.#page.say.announce(t.event.minute);
   }
   #show() {
     const { event, cart, clock } = this.#page;
     const left = this.#until - clock.now();
-    const picks = event.queue && event.state !== "cancelled" && cart.stage === "picking" && !cart.seeking;
+    const picks = event.state !== "cancelled" && cart.stage === "picking" && !cart.seeking;
     $("inside").hidden = !picks || !(left > 0 && left <= NEAR);
-    if (picks && !(left > 0)) tell("line-says", sentence({ code: left <= 0 ? "pass_expired" : "pass_required" }));
-    $("line").hidden = !picks || left > 0;
+    const line = picks && this.#lets && !(left > 0);
+    if (line) tell("line-says", sentence({ code: left <= 0 ? "pass_expired" : "pass_required" }));
+    $("line").hidden = !line;
   }
 }
 

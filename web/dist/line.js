@@ -115,9 +115,9 @@ function backToLine(method, path, code) {
   const event = bookedEvent(path);
   if (method === "POST" && event && code.startsWith("pass_")) toLine(event, code);
 }
-function range(ahead, eta) {
+function range(called, eta) {
   if (!eta || eta.fast <= 0) return null;
-  return { from: Math.max(1, Math.floor(ahead / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(ahead / eta.slow)) : null };
+  return { from: Math.max(1, Math.floor(called / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(called / eta.slow)) : null };
 }
 function slower(why) {
   if (!why) return "";

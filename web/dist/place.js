@@ -15,7 +15,7 @@ const at = (time) => Date.parse(time ?? "");
 function view(frame, mine, { now, zone, name, stranger, joining }) {
   const open = frame.state !== "over" && frame.state !== "none";
   const early = mine.is === "out" && now < at(frame.joinsAt);
-  const closing = frame.state === "draw" && (joining || now >= at(frame.closesAt));
+  const closing = frame.state === "draw" ? joining || now >= at(frame.closesAt) : frame.state === "closed" && frame.draw?.state === "announced";
   const turn = mine.is === "inside" || stranger && called(frame, mine);
   const place = open && mine.is === "placed" && !called(frame, mine) ? mine : null;
   const moves = place && frame.state === "open";
@@ -35,9 +35,8 @@ function view(frame, mine, { now, zone, name, stranger, joining }) {
     over: frame.state === "over" && mine.is !== "inside"
   };
 }
-function left({ seatsLeft, waiting, draw }, mine) {
-  const n = draw?.state === "frozen" ? Math.max(waiting, draw.tickets) : waiting;
-  return n || !waits(mine) ? t.queue.left(seatsLeft, n) : t.queue.seatsLeft(seatsLeft);
+function left({ seatsLeft, waiting }, mine) {
+  return waiting || !waits(mine) ? t.queue.left(seatsLeft, waiting) : t.queue.seatsLeft(seatsLeft);
 }
 function until(frame, mine, { now, early }) {
   const { until: says } = t.queue;
@@ -60,10 +59,10 @@ function news(frame, mine, { now, zone, stranger, joining, early, closing }) {
   if (mine.is === "back") return stranger ? t.queue.signInToSee : t.queue.looking;
   if (early) return [t.queue.joinFrom(tell(frame.joinsAt)), frame.draw && t.queue.joinDraw].filter(Boolean).join(" ");
   const out = mine.is === "out";
+  if (closing) return [!out && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(" ");
   switch (frame.state) {
     case "draw": {
       const { closesAt } = frame;
-      if (closing) return [!out && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(" ");
       if (!closesAt) return out ? t.queue.joinNow : t.queue.listed;
       const closes = alone(closesAt, now, zone);
       const says = out ? t.queue.joinBefore(closes) : `${t.queue.listed} ${(sameDay(closesAt, now, zone) ? t.queue.closesAt : t.queue.closes)(closes)}`;

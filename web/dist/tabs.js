@@ -23,12 +23,15 @@ class Tabs {
       if (!document.hidden) cart.refresh();
     });
   }
-  /** ask looks for what other tabs have, or had, when this one has nothing. */
-  async ask() {
+  /** last is the order that was open last in a tab of this browser; null: none, or there is nobody who could have it. */
+  get last() {
+    return this.#account() === null ? null : localStorage.getItem(this.#last);
+  }
+  /** ask has the other tabs say what they have, when this one has nothing. The last order was none any more. */
+  ask() {
     if (this.#cart.stage !== "picking" || this.#account() === null) return;
-    const last = localStorage.getItem(this.#last);
-    if (last) await this.#cart.adopt(last);
-    if (this.#cart.stage === "picking") this.#say({});
+    localStorage.removeItem(this.#last);
+    this.#say({});
   }
   #say(word) {
     const account = this.#account();

@@ -286,7 +286,7 @@ export const en = {
     toMap: 'Seat map',
     toOrder: { held: 'Your seats are held', paying: 'Your payment is under way', sold: 'Your tickets' },
     cancelPayment: 'Cancel the payment',
-    bankElsewhere: 'You are paying in another tab. What becomes of it is shown here too.',
+    bankElsewhere: 'You are paying in another tab, perhaps in one that is closed. What becomes of it is shown here too.',
     giveBack: 'Give back',
     pay: (amount: string) => `Pay ${amount}`,
     paying: 'Paying…',

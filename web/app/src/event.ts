@@ -74,10 +74,10 @@ async function open(event: wire.Event): Promise<void> {
   });
   told(cart, (seats) => house.state.chart.places(seats));
   opening(event, panel);
-  new Inside({ event, cart, api, clock, say });
   await house.open();
   keepView(event.id, house);
-  await cart.resume();
+  await cart.resume(tabs.last);
+  new Inside({ event, cart, api, clock, say });
   resumed = true;
   leave();
   choice.resumed();
@@ -157,7 +157,7 @@ function told(cart: Cart, places: (seats: number[]) => string): void {
       lost: [t.event.lost(e.detail.what === 'lost' ? places(e.detail.seats) : ''), 'bad'],
     };
     const [text, kind] = says[e.detail.what];
-    if (['asked', 'declined'].includes(e.detail.what) && $('panel').checkVisibility()) say.shown(text); // and so does the panel
+    if (['asked', 'declined'].includes(e.detail.what) && $('panel').getClientRects().length) say.shown(text); // and so does the panel
     else say.note(text, kind);
   });
 }

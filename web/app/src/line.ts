@@ -157,10 +157,10 @@ export function backToLine(method: string, path: string, code: string): void {
   if (method === 'POST' && event && code.startsWith('pass_')) toLine(event, code);
 }
 
-/** range is how many minutes the wait of who has so many ahead lasts, from and to; to is null when nobody knows. */
-export function range(ahead: number, eta: Eta | null): { from: number; to: number | null } | null {
+/** range is how many minutes it takes until so many are called, from and to; to is null when nobody knows. */
+export function range(called: number, eta: Eta | null): { from: number; to: number | null } | null {
   if (!eta || eta.fast <= 0) return null;
-  return { from: Math.max(1, Math.floor(ahead / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(ahead / eta.slow)) : null };
+  return { from: Math.max(1, Math.floor(called / eta.fast)), to: eta.slow > 0 ? Math.max(1, Math.ceil(called / eta.slow)) : null };
 }
 
 /** slower says why the line moves more slowly, or nothing. */

@@ -33,7 +33,7 @@ export interface Placed extends Known {
   is: 'placed';
   ticket: string;
   number: number;
-  ahead: number; // so many are called before it at most, and are not called yet
+  ahead: number; // so many are before it at most, who are not called yet
   from: number; // and were at the beginning
 }
 
@@ -79,7 +79,7 @@ export type View = ReturnType<typeof view>;
 export function view(frame: Room, mine: Mine, { now, zone, name, stranger, joining }: Here) {
   const open = frame.state !== 'over' && frame.state !== 'none';
   const early = mine.is === 'out' && now < at(frame.joinsAt);
-  const closing = frame.state === 'draw' && (joining || now >= at(frame.closesAt));
+  const closing = frame.state === 'draw' ? joining || now >= at(frame.closesAt) : frame.state === 'closed' && frame.draw?.state === 'announced'; // or closed, and not frozen yet
   const turn = mine.is === 'inside' || stranger && called(frame, mine);
   const place = open && mine.is === 'placed' && !called(frame, mine) ? mine : null;
   const moves = place && frame.state === 'open';
@@ -101,9 +101,8 @@ export function view(frame: Room, mine: Mine, { now, zone, name, stranger, joini
 }
 
 /** left is how many seats are left, and how many people wait. Who waits is not told that nobody does. */
-function left({ seatsLeft, waiting, draw }: wire.Line, mine: Mine): string {
-  const n = draw?.state === 'frozen' ? Math.max(waiting, draw.tickets) : waiting;
-  return n || !waits(mine) ? t.queue.left(seatsLeft, n) : t.queue.seatsLeft(seatsLeft);
+function left({ seatsLeft, waiting }: wire.Line, mine: Mine): string {
+  return waiting || !waits(mine) ? t.queue.left(seatsLeft, waiting) : t.queue.seatsLeft(seatsLeft);
 }
 
 /** until is what is next, and when, in Unix milliseconds; null while nobody knows. */
@@ -135,10 +134,10 @@ function news(frame: Room, mine: Mine, { now, zone, stranger, joining, early, cl
   if (mine.is === 'back') return stranger ? t.queue.signInToSee : t.queue.looking;
   if (early) return [t.queue.joinFrom(tell(frame.joinsAt)), frame.draw && t.queue.joinDraw].filter(Boolean).join(' ');
   const out = mine.is === 'out';
+  if (closing) return [!out && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(' ');
   switch (frame.state) {
     case 'draw': {
       const { closesAt } = frame;
-      if (closing) return [!out && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(' ');
       if (!closesAt) return out ? t.queue.joinNow : t.queue.listed;
       const closes = alone(closesAt, now, zone);
       const says = out ? t.queue.joinBefore(closes) : `${t.queue.listed} ${(sameDay(closesAt, now, zone) ? t.queue.closesAt : t.queue.closes)(closes)}`;
