@@ -74,7 +74,7 @@ func TestFoldersImportOnlyWhatTheHouseAllows(t *testing.T) {
 
 // checkFolder holds one import of ours against the rule of the folder, or of
 // the nearest folder above it that has one. What lies inside that folder is its
-// own, and tests may start servers and browsers, and take the charts that seatmap draws.
+// own, and tests may start servers and browsers.
 func checkFolder(t *testing.T, folder, file, own string) {
 	for at := folder; at != "."; at = path.Dir(at) {
 		i := slices.IndexFunc(mayImport, func(r rule) bool { return r.folder == at })
@@ -85,7 +85,7 @@ func checkFolder(t *testing.T, folder, file, own string) {
 		isTest := strings.HasSuffix(file, "_test.go")
 		switch {
 		case own == at || strings.HasPrefix(own, at+"/") && !slices.Contains(features, own):
-		case isTest && (strings.HasPrefix(own, "internal/devstack") || own == "internal/browsertest" || own == "seatmap"):
+		case isTest && (strings.HasPrefix(own, "internal/devstack") || own == "internal/browsertest"):
 		case !slices.Contains(r.ours, own):
 			t.Errorf("%s imports %s%s: %s", file, module, own, r.why)
 		}

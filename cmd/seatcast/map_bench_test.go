@@ -20,16 +20,7 @@ import (
 // client and with another one. A step is all the script of one frame: 1,000 seats
 // that change, a pan, a zoom. Time of script is that of the page's thread.
 func BenchmarkMap(b *testing.B) {
-	chart, _, err := seatmap.Stadium().Encode()
-	if err != nil {
-		b.Fatal(err)
-	}
-	e := web.New(web.Options{Log: slog.New(slog.DiscardHandler)})
-	web.MountPages(e)
-	e.Static("/bench", "../../web/app/bench")
-	e.GET("/v1/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, chart) })
-	s := httptest.NewServer(e)
-	b.Cleanup(s.Close)
+	s := serveChart(b, seatmap.Stadium())
 	for _, renderer := range []string{"canvas", "webgl"} {
 		b.Run(renderer, func(b *testing.B) {
 			for b.Loop() {
@@ -37,6 +28,22 @@ func BenchmarkMap(b *testing.B) {
 			}
 		})
 	}
+}
+
+// serveChart serves the pages, the steps of the benchmark, and a chart as c1.
+func serveChart(t testing.TB, chart *seatmap.Chart) *httptest.Server {
+	t.Helper()
+	text, _, err := chart.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := web.New(web.Options{Log: slog.New(slog.DiscardHandler)})
+	web.MountPages(e)
+	e.Static("/bench", "../../web/app/bench")
+	e.GET("/v1/charts/c1.json", func(c echo.Context) error { return c.JSONBlob(200, text) })
+	s := httptest.NewServer(e)
+	t.Cleanup(s.Close)
+	return s
 }
 
 func measureMap(b *testing.B, url, renderer string) {
