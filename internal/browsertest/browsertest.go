@@ -1,7 +1,8 @@
 // Package browsertest opens pages in a real browser for tests: a headless
-// Chromium that the tests of one binary share, each page a tab of its own with a
-// storage of its own. A browser that is not installed skips the test at a desk
-// and fails it where CI is set in the environment.
+// Chromium that the tests of one binary share, each page a tab of its own. Tabs of
+// one test share what the browser stores of a site, as a shopper's do; of what a site of
+// another test has stored at the same address nothing is there. A browser that is not
+// installed skips the test at a desk and fails it where CI is set in the environment.
 package browsertest
 
 import (
@@ -12,6 +13,7 @@ import (
 	"fmt"
 	"image"
 	"image/png"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -26,6 +28,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/performance"
 	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/storage"
 	"github.com/chromedp/chromedp"
 )
 
@@ -37,6 +40,9 @@ var browser struct {
 	ctx  context.Context
 	stop func()
 	err  error
+
+	mu     sync.Mutex
+	owners map[string]string // of sites, by their origins: which test opened each last
 }
 
 // Stop ends the browser if a test has started it. Call it when all tests have
@@ -100,7 +106,7 @@ func Elsewhere(t testing.TB, url string) *Page {
 	return open(t, url, chromedp.EmulateViewport(1280, 800), chromedp.WithNewBrowserContext())
 }
 
-func open(t testing.TB, url string, window chromedp.Action[chromedp.Void], opts ...chromedp.ContextOption) *Page {
+func open(t testing.TB, site string, window chromedp.Action[chromedp.Void], opts ...chromedp.ContextOption) *Page {
 	t.Helper()
 	browser.once.Do(start)
 	if browser.err != nil {
@@ -116,8 +122,36 @@ func open(t testing.TB, url string, window chromedp.Action[chromedp.Void], opts 
 		t.Fatal(err)
 	}
 	p.listen()
-	p.do(chromedp.Navigate(url))
+	p.owns(site)
+	p.do(chromedp.Navigate(site))
 	return p
+}
+
+// owns has nothing be stored of a site but by this test, with its subtests: a
+// port is free for another once its server is closed.
+func (p *Page) owns(site string) {
+	p.t.Helper()
+	at, err := url.Parse(site)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	origin := at.Scheme + "://" + at.Host
+	test, _, _ := strings.Cut(p.t.Name(), "/")
+	browser.mu.Lock()
+	defer browser.mu.Unlock()
+	if browser.owners == nil {
+		browser.owners = make(map[string]string)
+	}
+	if browser.owners[origin] == test {
+		return
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, Patience)
+	defer cancel()
+	stored := storage.ClearDataForOriginParams{Origin: origin, StorageTypes: "local_storage"} // cookies are of all ports
+	if _, err := chromedp.Call(ctx, storage.ClearDataForOrigin, stored); err != nil {
+		p.t.Fatal(err)
+	}
+	browser.owners[origin] = test
 }
 
 func (p *Page) do(steps ...chromedp.Action[chromedp.Void]) {

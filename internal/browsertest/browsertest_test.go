@@ -1,0 +1,42 @@
+package browsertest_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"testing"
+
+	"seatcast/internal/browsertest"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	browsertest.Stop()
+	os.Exit(code)
+}
+
+// called is a test by another name.
+type called struct {
+	testing.TB
+	name string
+}
+
+func (c called) Name() string { return c.name }
+
+func TestTabsOfATestShareWhatIsStoredAndNoOtherTestFindsIt(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/html") }))
+	t.Cleanup(s.Close)
+	stored := func(test string) string {
+		return browsertest.Eval[string](browsertest.Open(called{t, test}, s.URL), `
+			const was = localStorage.getItem('place') ?? 'nothing';
+			localStorage.setItem('place', 'kept');
+			return was;`)
+	}
+	for _, tt := range []struct{ test, want string }{
+		{"TestA", "nothing"}, {"TestA", "kept"}, {"TestA/sub", "kept"}, {"TestB", "nothing"}, {"TestB/sub", "kept"},
+	} {
+		if got := stored(tt.test); got != tt.want {
+			t.Errorf("%s finds %s, want %s", tt.test, got, tt.want)
+		}
+	}
+}
