@@ -86,3 +86,34 @@ func TestTheConsoleSaysNoProblemThatIsOverAndWhyALineIsOld(t *testing.T) {
 	browsertest.Eval[int](p, `passed(); return 0;`)
 	p.Until("and no longer once it is not", `!`+room+`.includes('Postgres is away')`)
 }
+
+func TestTheConsoleShowsARoomThatHasComeOrGoneSinceItWasListed(t *testing.T) {
+	var there atomic.Bool
+	const frame = `{"at":1893456000000,"state":"open","rate":60,"pace":60,"slowed":null,"waiting":0,"inside":7}`
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		json := func(path, body string) {
+			g.GET(path, func(c echo.Context) error { return c.JSONBlob(200, []byte(body)) })
+		}
+		json("/admin/jobs", `{"jobs":[]}`)
+		json("/events/search", `{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z",
+			"mode":"hot","state":"open","open":true,"holds":true,"queue":false}],"next":null}`)
+		json("/admin/events/e/figures", `{"seats":{"available":4,"held":0,"sold":0,"unavailable":0},"holdsKnown":true,"areas":[],"tickets":0,"money":{"amount":0,"currency":"EUR","decimals":2}}`)
+		g.GET("/admin/rooms/e", func(c echo.Context) error {
+			if !there.Load() {
+				return &web.Problem{Status: 404, Code: "no_queue", Detail: "this event has no waiting room"}
+			}
+			return c.JSONBlob(200, []byte(`{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600,"frame":`+frame+`}`))
+		})
+		json("/queue/e", frame)
+	})+"/console")
+	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
+	browsertest.Eval[int](p, `document.getElementById('token').value = 'tok'; document.querySelector('#enter button').click(); return 0;`)
+	const refresh, room = `document.querySelector('[data-do=refresh]').click(); return 0;`, `document.querySelector('.card .body').innerText`
+	p.Until("there is none", room+`?.includes('No waiting room') && !document.querySelector('form.rate')`)
+	there.Store(true)
+	browsertest.Eval[int](p, refresh)
+	p.Until("it is shown", `document.querySelector('[data-room=open]') && document.querySelector('form.rate') && !`+room+`.includes('No waiting room')`)
+	there.Store(false)
+	browsertest.Eval[int](p, refresh)
+	p.Until("it is shown no more", room+`.includes('No waiting room') && !document.querySelector('[data-room=open]') && !document.querySelector('form.rate')`)
+}

@@ -3,7 +3,6 @@ package web_test
 import (
 	"fmt"
 	"strings"
-	"sync/atomic"
 	"testing"
 
 	"github.com/labstack/echo/v4"
@@ -15,38 +14,41 @@ import (
 // wavering is a house whose stream says what is the matter, or stays away.
 type wavering struct {
 	*stream
-	away atomic.Bool
-	said chan string // what the stream that is there says next
+	away chan bool
+	said chan string // what is the matter from now on
 }
 
-// runs serves whoever watches, one at a time, while it is not away.
+// runs serves whoever watches, the last who came, while it is not away: who comes
+// back, as on a slow machine a page does by itself, is told what is the matter too.
 func (w *wavering) runs(t *testing.T) {
 	go func() { // for as long as the test
+		away, reason := false, `""`
+		var there *conn
+		tell := func() { there.say("event: degraded\ndata: {\"reason\":%s,\"poll\":\"/v1/events/e/seatmap\"}", reason) }
 		for {
-			var c conn
 			select {
-			case c = <-w.conns:
+			case c := <-w.conns:
+				if away {
+					c.cut()
+					continue
+				}
+				there = &c
+				c.say(hello)
+				c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+				if reason != `""` {
+					tell()
+				}
+			case reason = <-w.said:
+				if there != nil {
+					tell()
+				}
+			case away = <-w.away:
+				if away && there != nil {
+					there.cut()
+					there = nil
+				}
 			case <-t.Context().Done():
 				return
-			}
-			if w.away.Load() {
-				c.cut()
-				continue
-			}
-			c.say(hello)
-			c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
-			for there := true; there; {
-				select {
-				case reason := <-w.said:
-					if there = reason != "gone"; !there {
-						w.away.Store(true)
-						c.cut()
-						break
-					}
-					c.say("event: degraded\ndata: {\"reason\":%s,\"poll\":\"/v1/events/e/seatmap\"}", reason)
-				case <-t.Context().Done():
-					return
-				}
 			}
 		}
 	}()
@@ -61,7 +63,7 @@ func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
 		{"element", "/embed", `document.querySelector('seat-map').shadowRoot`, "Änderungen kommen verspätet", "Sie sehen den Stand von ", "Plätze können gerade nicht reserviert werden", "Gerade besteht keine Verbindung", "Sie sind offline"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := &wavering{stream: newStream(), said: make(chan string)}
+			w := &wavering{stream: newStream(), away: make(chan bool), said: make(chan string)}
 			url, _ := server(t, func(e *echo.Echo) {
 				web.MountPages(e)
 				shop(e.Group("/v1"), w.stream)
@@ -110,7 +112,7 @@ func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
 				new MutationObserver(() => { said++; waited.push(performance.now()); }).observe(doubt, { childList: true, characterData: true, subtree: true });
 				new MutationObserver(() => { if (live.dataset.mode === 'waiting' && !waited.length) waited.push(performance.now()); }).observe(live, { attributes: true });
 				return 0;`, find(".doubt"), find("#live")))
-			w.said <- "gone"
+			w.away <- true
 			says(tt.waiting, tt.asOf)
 			if after := browsertest.Eval[float64](p, `return waited[1] - waited[0]`); after < 4000 {
 				t.Errorf("a connection that is away for %.0f ms is already told", after)
@@ -123,7 +125,7 @@ func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
 			if said := browsertest.Eval[int](p, `return said`); said != 2 {
 				t.Errorf("it said something %d times", said)
 			}
-			w.away.Store(false)
+			w.away <- false
 			browsertest.Eval[int](p, `
 				delete navigator.onLine;
 				dispatchEvent(new Event('online'));

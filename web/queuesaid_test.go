@@ -86,6 +86,27 @@ func TestWhileAListIsClosedAndNotDrawnNothingIsOfferedThatWouldFailAndNothingIsR
 	p.Until("nobody is said to wait no more", `document.getElementById('left').innerText === '120 seats left'`)
 }
 
+func TestWhoGetsAPlaceBehindTheListIsNotToldOfTheDraw(t *testing.T) {
+	l := newLine()
+	first := strings.NewReplacer(`"closesAt":null`, `"closesAt":"2030-01-01T00:10:00Z"`, `"draw":null`, `"draw":{"state":"announced","tickets":0}`).Replace(lineFrame(1, "draw", 0))
+	l.frame.Store(&first)
+	closing := func(echo.Context) error {
+		return &web.Problem{Status: 503, Code: "queue_closing", RetryAfter: time.Second}
+	}
+	l.join.Store(&closing)
+	p := &page{t, l.open(t)}
+	c := <-l.conns
+	p.says("join", "Take part in the draw")
+	click(p.Page, "join")
+	p.news("The list has closed, and the draw is being held. In a moment you have a place")
+	l.tells(c, 2, "closed", 0, `"closesAt":null`, `"closesAt":"2030-01-01T00:00:00Z"`, `"draw":null`, `"draw":{"state":"announced","tickets":0}`)
+	l.joins(`{"ticket":"` + herTicket + `","state":"closed","number":8,"place":"signed"}`)
+	p.ahead("7")
+	if said := browsertest.Eval[string](p.Page, `return document.getElementById('news').innerText`); said != "The list has closed, and the draw is being held." {
+		t.Errorf("it says %s", said)
+	}
+}
+
 func TestWhatIsNextIsCountedDownToInItsLastHourByTheClockOfTheServer(t *testing.T) {
 	l := newLine()
 	joins := []string{`"joinsAt":"2020-01-01T00:00:00Z"`, `"joinsAt":"2030-01-01T02:00:00Z"`, `"opensAt":"2020-01-01T00:00:00Z"`, `"opensAt":"2030-01-01T02:30:00Z"`}
@@ -206,10 +227,12 @@ func TestWhoIsLedToALineIsToldWhyUntilTheyHaveJoined(t *testing.T) {
 }
 
 func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(t *testing.T) {
-	var queue, inside atomic.Bool
+	var queue, inside, away atomic.Bool
 	var until atomic.Pointer[string]
-	var state atomic.Value
+	var state, joins atomic.Value
 	state.Store("open")
+	joins.Store("1970-01-01T00:00:00Z") // the clock of this server begins then
+	away.Store(true)
 	p, s, _ := chooses(t, func(g *echo.Group) {
 		g.GET("/events/e", func(c echo.Context) error {
 			return c.JSONBlob(200, fmt.Appendf(nil, `{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Paris","startsAt":"2030-06-01T20:00:00+02:00","opensAt":"2020-01-01T10:00:00+01:00",
@@ -217,7 +240,10 @@ func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(
 				"areas":[{"area":"pit","name":"Pit","category":"B","capacity":50}]}`, queue.Load()))
 		})
 		g.GET("/queue/e", func(c echo.Context) error {
-			return c.JSONBlob(200, []byte(strings.Replace(lineFrame(1, state.Load().(string), 10), `"joinsAt":"2020`, `"joinsAt":"1970`, 1))) // the clock of this server begins then
+			if away.Load() {
+				return &web.Problem{Status: 503, Code: "store_unavailable"}
+			}
+			return c.JSONBlob(200, []byte(strings.Replace(lineFrame(1, state.Load().(string), 10), `"joinsAt":"2020-01-01T00:00:00Z"`, `"joinsAt":"`+joins.Load().(string)+`"`, 1)))
 		})
 		g.GET("/queue/e/me", func(c echo.Context) error {
 			if !inside.Load() {
@@ -229,7 +255,11 @@ func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(
 	q := &page{t, p}
 	q.hides("line")
 	queue.Store(true)
-	q.eval(`const real = performance.now.bind(performance); performance.now = () => real() + 60000; await new Promise((f) => setTimeout(f, 1100)); ` + awake)
+	const later = `window.real ??= performance.now.bind(performance); window.ahead = (window.ahead ?? 0) + 60000; performance.now = () => real() + ahead; ` + awake
+	q.eval(`await new Promise((f) => setTimeout(f, 1100)); ` + later)
+	p.Until("how the line stands could not be told", `performance.getEntriesByName(location.origin + '/v1/queue/e').length === 1`)
+	away.Store(false)
+	q.eval(later)
 	q.says("line", "People are let in one by one.")
 	if to := browsertest.Eval[string](p, `return document.getElementById('line-to').pathname`); to != "/queue/e" {
 		t.Errorf("it leads to %s", to)
@@ -240,10 +270,13 @@ func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(
 	until.Store(&ends)
 	inside.Store(true)
 	q.keeps(`{ room: 1, until: '` + ends + `' }`)
+	now := func() {
+		c := <-s.conns
+		c.say("event: hello\ndata: {\"n\":5,\"chart\":\"c1\",\"at\":%d}", time.Now().UnixMilli())
+		c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+	}
 	p.Reload()
-	c := <-s.conns
-	c.say("event: hello\ndata: {\"n\":5,\"chart\":\"c1\",\"at\":%d}", time.Now().UnixMilli())
-	c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+	now()
 	q.says("inside", "Left to choose your seats")
 	p.Until("it is counted down", `document.getElementById('live').dataset.mode === 'live' && /^(5:0\d|4:\d\d)$/.test(document.getElementById('inside-left').innerText) && document.getElementById('line').hidden`)
 	p.Shot("event-inside", browsertest.Desk, browsertest.Phone)
@@ -254,8 +287,19 @@ func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(
 	q.says("line", "People are let in one by one.")
 	q.hides("inside")
 
-	state.Store("over")
+	state.Store("over") // nobody is told to take a place where nobody is let in any more
+	q.eval(later)
+	q.hides("line")
+
+	state.Store("closed")
+	joins.Store(time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano))
 	p.Reload()
-	shows(s, "AAA=")
-	p.Until("nobody is told to take a place where nobody is let in any more", `performance.getEntriesByName(location.origin + '/v1/queue/e').length > 0 && document.getElementById('line').hidden`)
+	now()
+	q.says("line", "People are let in one by one.") // once places may be taken
+
+	inside.Store(true)
+	other := &page{t, browsertest.Open(t, browsertest.Eval[string](p, `return location.origin + '/v1/events/e'`))}
+	other.eval(`localStorage.setItem('seatcast.place.e.', '{"room":1,"until":"2099-01-01T00:00:00Z"}')`)
+	q.says("inside", "Left to choose your seats")
+	q.hides("line")
 }

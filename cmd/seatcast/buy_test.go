@@ -285,7 +285,46 @@ func TestATabThatIsClosedAndOpenedAgainHasItsOrder(t *testing.T) {
 	p = h.visit(t, n, "live")
 	p.Until("it is forgotten", fmt.Sprintf(`localStorage.getItem('seatcast.booking.%s') === null`, h.event))
 	p.stage("picking")
+	if said := browsertest.Eval[string](p.Page, `return (`+holdButton+`?.innerText ?? '') + document.getElementById('notes').innerText`); said != "" {
+		t.Errorf("of an order that was over before this tab was opened it says %q", said)
+	}
 	p.clean()
+}
+
+func TestTheOrderOfATabThatIsClosedIsFoundByOneWhoseOwnIsOver(t *testing.T) {
+	t.Parallel()
+	h, n, p := atMap(t)
+	key := "seatcast.booking." + h.event
+	ends := func() (over string) {
+		p.stage("held")
+		kept := browsertest.Eval[[]string](p.Page, fmt.Sprintf(`return [localStorage.getItem('seatcast.token'), sessionStorage.getItem(%q)];`, key))
+		shopper{t, n.url, kept[0]}.giveBack(kept[1]).want(t, http.StatusNoContent, "")
+		p.stage("picking")
+		return kept[1]
+	}
+	p.tap(3)
+	p.press(holdButton)
+	over := ends()
+	p.press(holdButton)
+	p.stage("held")
+	open := browsertest.Eval[string](p.Page, fmt.Sprintf(`return localStorage.getItem(%q)`, key))
+	p.Close()
+
+	p = h.visit(t, n, "live")
+	p.stage("held")
+	browsertest.Eval[int](p.Page, fmt.Sprintf(`sessionStorage.setItem(%q, %q); location.reload(); return 0;`, key, over))
+	p.Until("it is the other one's", fmt.Sprintf(`sessionStorage.getItem(%q) === %q && document.getElementById('panel').dataset.stage === 'held'`, key, open))
+
+	// Whoever else is signed in for a while takes it from nobody.
+	browsertest.Eval[int](p.Page, `
+		window.name = localStorage.getItem('seatcast.token');
+		const { token } = await (await fetch('/v1/demo/session', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"user":"bob"}' })).json();
+		localStorage.setItem('seatcast.token', token);
+		location.reload();
+		return 0;`)
+	p.Until("bob has none", fmt.Sprintf(`sessionStorage.getItem(%q) === null && document.getElementById('panel').dataset.stage === 'picking'`, key))
+	browsertest.Eval[int](p.Page, `localStorage.setItem('seatcast.token', window.name); location.reload(); return 0;`)
+	p.Until("hers is there again", fmt.Sprintf(`sessionStorage.getItem(%q) === %q && document.getElementById('panel').dataset.stage === 'held'`, key, open))
 }
 
 func TestAGuestThatTheServerRefusesIsFollowedByAnother(t *testing.T) {

@@ -77,7 +77,7 @@ func (s shopper) do(method, path, key string, body any) answer {
 			s.t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), streamPatience)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(raw))
 	if err != nil {

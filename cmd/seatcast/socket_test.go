@@ -54,7 +54,8 @@ func (fs *frames) next() frame {
 	}
 }
 
-// streamPatience bounds the life of a stream a test reads.
+// streamPatience bounds the life of a stream a test reads, and of one call: what hangs is
+// told from what a busy machine answers late.
 const streamPatience = time.Minute
 
 // ways are how a map can be watched; each resumes after since unless it is 0.

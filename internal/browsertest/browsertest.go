@@ -90,23 +90,24 @@ type Page struct {
 // loaded. The tab is closed when the test ends.
 func Open(t testing.TB, url string) *Page {
 	t.Helper()
-	return open(t, url, chromedp.EmulateViewport(1280, 800))
+	return open(t, url, true, chromedp.EmulateViewport(1280, 800))
 }
 
 // OpenPhone opens url as on a phone, 390 by 844, which is touched.
 func OpenPhone(t testing.TB, url string) *Page {
 	t.Helper()
-	return open(t, url, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
+	return open(t, url, true, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile, chromedp.EmulateTouch))
 }
 
 // Elsewhere opens url as Open does, in a browser of its own: it shares nothing with
 // the other pages, as tabs of one browser do.
 func Elsewhere(t testing.TB, url string) *Page {
 	t.Helper()
-	return open(t, url, chromedp.EmulateViewport(1280, 800), chromedp.WithNewBrowserContext())
+	return open(t, url, false, chromedp.EmulateViewport(1280, 800), chromedp.WithNewBrowserContext())
 }
 
-func open(t testing.TB, site string, window chromedp.Action[chromedp.Void], opts ...chromedp.ContextOption) *Page {
+// open opens a tab: shared, of the browser in which what is stored stays.
+func open(t testing.TB, site string, shared bool, window chromedp.Action[chromedp.Void], opts ...chromedp.ContextOption) *Page {
 	t.Helper()
 	browser.once.Do(start)
 	if browser.err != nil {
@@ -122,7 +123,9 @@ func open(t testing.TB, site string, window chromedp.Action[chromedp.Void], opts
 		t.Fatal(err)
 	}
 	p.listen()
-	p.owns(site)
+	if shared {
+		p.owns(site)
+	}
 	p.do(chromedp.Navigate(site))
 	return p
 }

@@ -26,16 +26,20 @@ func (c called) Name() string { return c.name }
 func TestTabsOfATestShareWhatIsStoredAndNoOtherTestFindsIt(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "text/html") }))
 	t.Cleanup(s.Close)
-	stored := func(test string) string {
-		return browsertest.Eval[string](browsertest.Open(called{t, test}, s.URL), `
+	stored := func(open func(testing.TB, string) *browsertest.Page, test string) string {
+		return browsertest.Eval[string](open(called{t, test}, s.URL), `
 			const was = localStorage.getItem('place') ?? 'nothing';
 			localStorage.setItem('place', 'kept');
 			return was;`)
 	}
-	for _, tt := range []struct{ test, want string }{
-		{"TestA", "nothing"}, {"TestA", "kept"}, {"TestA/sub", "kept"}, {"TestB", "nothing"}, {"TestB/sub", "kept"},
+	for _, tt := range []struct {
+		test, want string
+		open       func(testing.TB, string) *browsertest.Page
+	}{
+		{"TestA", "nothing", browsertest.Open}, {"TestA", "kept", browsertest.Open}, {"TestA/sub", "kept", browsertest.OpenPhone},
+		{"TestB", "nothing", browsertest.Elsewhere}, {"TestB", "nothing", browsertest.Open}, {"TestB", "nothing", browsertest.Elsewhere}, {"TestB/sub", "kept", browsertest.Open},
 	} {
-		if got := stored(tt.test); got != tt.want {
+		if got := stored(tt.open, tt.test); got != tt.want {
 			t.Errorf("%s finds %s, want %s", tt.test, got, tt.want)
 		}
 	}

@@ -298,28 +298,37 @@ class Cart extends Choice {
     return this.stage === "paying" && !this.#payment;
   }
   /**
-   * resume finds the order that is kept, of before a reload, or the last one of another tab,
-   * or asks again for a hold that had no answer, until it is known how that stands.
+   * resume finds the order that is kept, of before a reload, or asks again for a hold that had
+   * no answer, until it is known how that stands, and then, where there is none, the last one
+   * of another tab. It returns whether that last one is known to be over.
    */
   async resume(last = null) {
-    const id = this.#kept.getItem(this.#storage) ?? last;
-    if (!id && !this.#asked.wanted) return;
+    const id = this.#kept.getItem(this.#storage);
+    if (!id && !last && !this.#asked.wanted) return false;
+    let over = false;
     this.seeking = true;
     await this.#busily(async () => {
-      await (id ? this.#seek(id) : this.#seekAsked());
+      if (id) over = await this.#seek(id, true) && id === last;
+      else if (this.#asked.wanted) await this.#seekAsked();
+      if (last && last !== id && !this.booking) over = await this.#seek(last, false);
       this.seeking = false;
     });
     this.#recall();
+    return over;
   }
-  async #seek(id) {
+  /** seek reads an order until it can be, and returns whether it is over, which is told of this tab's own alone. */
+  async #seek(id, own) {
     const payment = kept(this.#kept, this.#paymentStorage);
     if (payment?.booking === id) this.#payment = payment;
     try {
       const answer = await this.#insist(() => !this.booking, () => this.#api.call("GET", `/v1/bookings/${id}`));
-      if (answer && !this.booking) this.#take(answer, true);
+      if (!answer || this.booking) return false;
+      const over = !STEADY[answer.state];
+      if (own || !over) this.#take(answer, true);
+      return over;
     } catch (err) {
-      problem(err);
-      this.#kept.removeItem(this.#storage);
+      if (own) this.#kept.removeItem(this.#storage);
+      return problem(err).status === 404;
     }
   }
   async #seekAsked() {

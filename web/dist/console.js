@@ -55,7 +55,7 @@ class Card {
         event.holds ? null : h("p", { class: "trouble" }, t.console.noHolds),
         this.#figures,
         h("div", { class: "actions" }, h("button", { "data-do": "refresh", onclick: () => this.#read() }, t.console.refresh), h("a", { href: `/events/${encodeURIComponent(id)}` }, t.console.page), this.#asOf),
-        queue ? this.#room : h("p", { class: "soft" }, t.console.noRoom(`/v1/admin/rooms/${id}`)),
+        this.#room,
         this.#unseen,
         this.#controls,
         this.#answer
@@ -76,17 +76,22 @@ class Card {
   async #read() {
     this.stop();
     const turn = this.#turn;
-    const { id, zone, queue } = this.#event;
+    const { id, zone } = this.#event;
     try {
       const [figures, room] = await Promise.all([
         api.call("GET", `/v1/admin/events/${id}/figures`),
-        queue ? api.call("GET", `/v1/admin/rooms/${id}`) : null
+        api.call("GET", `/v1/admin/rooms/${id}`).catch((err) => {
+          const p = problem(err);
+          if (p.code !== "no_queue") throw p;
+          return null;
+        })
       ]);
       if (turn !== this.#turn) return;
       if (this.#answer.classList.contains("bad")) this.#answers("");
       this.#show(figures);
       this.#asOf.textContent = t.console.asOf(hour(new Date(clock.now()).toISOString(), zone));
       if (room) this.#line(room);
+      else this.#noLine();
     } catch (err) {
       const p = problem(err);
       if (turn === this.#turn) this.#failed(p);
@@ -126,6 +131,11 @@ class Card {
       ),
       holdsKnown ? "" : h("p", { class: "soft" }, t.console.holdsUnknown)
     );
+  }
+  #noLine() {
+    this.#doubt("");
+    this.#room.replaceChildren(h("p", { class: "soft" }, t.console.noRoom(`/v1/admin/rooms/${this.#event.id}`)));
+    this.#controls.replaceChildren();
   }
   /** line shows the room as it was read, and then as everybody sees it. */
   #line(room) {

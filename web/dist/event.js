@@ -81,7 +81,8 @@ async function open(event) {
   opening(event, panel);
   await house.open();
   keepView(event.id, house);
-  await cart.resume(tabs.last);
+  const { last } = tabs;
+  if (await cart.resume(last)) tabs.forget(last);
   new Inside({ event, cart, api, clock, say });
   resumed = true;
   leave();

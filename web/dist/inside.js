@@ -14,11 +14,15 @@ class Inside {
   #keep;
   #until = NaN;
   // ms: when the time inside ends, or has ended
+  #kept;
+  // the same, as this browser kept it when it was asked for
   #lets = false;
   // people are let in, or may take a place
   #turn = 0;
   // of asking: what was asked before the last of them comes too late
   #countdown;
+  #joins;
+  // to when places may be taken
   #warned = false;
   #asked = performance.now();
   // when the event was asked for last
@@ -27,11 +31,17 @@ class Inside {
     const { event, cart, clock } = this.#page = page;
     this.#keep = new Keep(event.id);
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    this.#joins = new Countdown(clock, (left) => {
+      if (left === 0) this.ask();
+    });
     $("line-to").href = `/queue/${encodeURIComponent(event.id)}`;
     tell("line-to", t.home.join);
     tell("inside-says", t.queue.until.inside);
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.#look();
+    });
+    addEventListener("storage", () => {
+      if (this.#keep.place?.until !== this.#kept) this.ask();
     });
     cart.addEventListener("change", () => {
       if (cart.size > 0 && !this.#chosen) this.#look();
@@ -47,17 +57,22 @@ class Inside {
   async ask() {
     const turn = ++this.#turn;
     const { event, clock } = this.#page;
+    this.#kept = this.#keep.place?.until;
     const [room, until] = event.queue ? await Promise.all([this.#room(), this.#time()]) : [null, NaN];
     if (turn !== this.#turn) return;
-    this.#lets = room !== null && room.state !== "over" && !(Date.parse(room.joinsAt) > clock.now());
+    if (room !== void 0) {
+      const joins = Date.parse(room?.joinsAt ?? "");
+      this.#lets = room !== null && room.state !== "over" && !(joins > clock.now());
+      this.#joins.until(joins > clock.now() ? joins : null);
+    }
     this.#until = until > clock.now() ? until : NaN;
     this.#countdown.until(this.#until || null);
     this.#show();
   }
-  /** room is how the line stands, or null where that is not known. */
+  /** room is how the line stands; null: there is none any more, undefined: that is not known. */
   async #room() {
     const { event, api } = this.#page;
-    return api.get(`/v1/queue/${encodeURIComponent(event.id)}`).catch(() => null);
+    return api.get(`/v1/queue/${encodeURIComponent(event.id)}`).catch((err) => problem(err).status === 404 ? null : void 0);
   }
   /** time is when the time inside ends, in Unix milliseconds. */
   async #time() {
@@ -70,14 +85,12 @@ class Inside {
       return problem(err).status === 404 ? NaN : until;
     }
   }
-  /** look asks whether there is a room by now. */
+  /** look asks anew: a room may have come, or be over. */
   async #look() {
     const { event, api } = this.#page;
     if (performance.now() - this.#asked < STALE) return;
     this.#asked = performance.now();
-    const { queue } = await details(api, event.id).catch(() => event);
-    if (queue === event.queue) return;
-    event.queue = queue;
+    event.queue = (await details(api, event.id).catch(() => event)).queue;
     this.ask();
   }
   #tick(left) {

@@ -59,7 +59,7 @@ function news(frame, mine, { now, zone, stranger, joining, early, closing }) {
   if (mine.is === "back") return stranger ? t.queue.signInToSee : t.queue.looking;
   if (early) return [t.queue.joinFrom(tell(frame.joinsAt)), frame.draw && t.queue.joinDraw].filter(Boolean).join(" ");
   const out = mine.is === "out";
-  if (closing) return [!out && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(" ");
+  if (closing) return [mine.is === "listed" && t.queue.listed, t.queue.drawing, out && (joining ? t.queue.joining : t.queue.joinSoon)].filter(Boolean).join(" ");
   switch (frame.state) {
     case "draw": {
       const { closesAt } = frame;

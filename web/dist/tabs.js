@@ -23,15 +23,17 @@ class Tabs {
       if (!document.hidden) cart.refresh();
     });
   }
-  /** last is the order that was open last in a tab of this browser; null: none, or there is nobody who could have it. */
+  /** last is the order that was open last in a tab of this browser, be that whoever's; null: none, or nobody is signed in who could have it. */
   get last() {
     return this.#account() === null ? null : localStorage.getItem(this.#last);
   }
-  /** ask has the other tabs say what they have, when this one has nothing. The last order was none any more. */
+  /** forget drops an order that is over, unless another was open since. */
+  forget(id) {
+    if (localStorage.getItem(this.#last) === id) localStorage.removeItem(this.#last);
+  }
+  /** ask has the other tabs say what they have, when this one has nothing. */
   ask() {
-    if (this.#cart.stage !== "picking" || this.#account() === null) return;
-    localStorage.removeItem(this.#last);
-    this.#say({});
+    if (this.#cart.stage === "picking") this.#say({});
   }
   #say(word) {
     const account = this.#account();
@@ -47,7 +49,7 @@ class Tabs {
     const about = booking?.bookingId ?? this.#booking;
     this.#booking = booking?.bookingId ?? null;
     if (booking?.state === "held" || booking?.state === "paying") localStorage.setItem(this.#last, booking.bookingId);
-    else if (localStorage.getItem(this.#last) === about) localStorage.removeItem(this.#last);
+    else this.forget(about);
     if (about && !this.#hearing) this.#say({ booking: about });
   }
   async #hear({ account, booking }) {

@@ -359,29 +359,38 @@ export class Cart extends Choice {
   }
 
   /**
-   * resume finds the order that is kept, of before a reload, or the last one of another tab,
-   * or asks again for a hold that had no answer, until it is known how that stands.
+   * resume finds the order that is kept, of before a reload, or asks again for a hold that had
+   * no answer, until it is known how that stands, and then, where there is none, the last one
+   * of another tab. It returns whether that last one is known to be over.
    */
-  async resume(last: string | null = null): Promise<void> {
-    const id = this.#kept.getItem(this.#storage) ?? last;
-    if (!id && !this.#asked.wanted) return;
+  async resume(last: string | null = null): Promise<boolean> {
+    const id = this.#kept.getItem(this.#storage);
+    if (!id && !last && !this.#asked.wanted) return false;
+    let over = false;
     this.seeking = true;
     await this.#busily(async () => {
-      await (id ? this.#seek(id) : this.#seekAsked());
+      if (id) over = await this.#seek(id, true) && id === last;
+      else if (this.#asked.wanted) await this.#seekAsked();
+      if (last && last !== id && !this.booking) over = await this.#seek(last, false);
       this.seeking = false;
     });
     this.#recall();
+    return over;
   }
 
-  async #seek(id: string): Promise<void> {
+  /** seek reads an order until it can be, and returns whether it is over, which is told of this tab's own alone. */
+  async #seek(id: string, own: boolean): Promise<boolean> {
     const payment = kept<Payment>(this.#kept, this.#paymentStorage);
     if (payment?.booking === id) this.#payment = payment;
     try {
       const answer = await this.#insist(() => !this.booking, () => this.#api.call<wire.Order>('GET', `/v1/bookings/${id}`));
-      if (answer && !this.booking) this.#take(answer, true);
+      if (!answer || this.booking) return false;
+      const over = !STEADY[answer.state];
+      if (own || !over) this.#take(answer, true);
+      return over;
     } catch (err) {
-      problem(err); // it is over, or somebody else's
-      this.#kept.removeItem(this.#storage);
+      if (own) this.#kept.removeItem(this.#storage); // it is over, or somebody else's
+      return problem(err).status === 404;
     }
   }
 

@@ -56,7 +56,7 @@ class Card {
         event.holds ? null : h('p', { class: 'trouble' }, t.console.noHolds),
         this.#figures,
         h('div', { class: 'actions' }, h('button', { 'data-do': 'refresh', onclick: () => this.#read() }, t.console.refresh), h('a', { href: `/events/${encodeURIComponent(id)}` }, t.console.page), this.#asOf),
-        queue ? this.#room : h('p', { class: 'soft' }, t.console.noRoom(`/v1/admin/rooms/${id}`)), this.#unseen, this.#controls, this.#answer));
+        this.#room, this.#unseen, this.#controls, this.#answer));
     this.element.addEventListener('toggle', () => (this.element.open ? this.#read() : this.stop()));
   }
 
@@ -75,17 +75,22 @@ class Card {
   async #read(): Promise<void> {
     this.stop();
     const turn = this.#turn;
-    const { id, zone, queue } = this.#event;
+    const { id, zone } = this.#event;
     try {
       const [figures, room] = await Promise.all([
         api.call<wire.Figures>('GET', `/v1/admin/events/${id}/figures`),
-        queue ? api.call<wire.Room>('GET', `/v1/admin/rooms/${id}`) : null,
+        api.call<wire.Room>('GET', `/v1/admin/rooms/${id}`).catch((err) => { // it may have come, or gone, since it was listed
+          const p = problem(err);
+          if (p.code !== 'no_queue') throw p;
+          return null;
+        }),
       ]);
       if (turn !== this.#turn) return;
       if (this.#answer.classList.contains('bad')) this.#answers('');
       this.#show(figures);
       this.#asOf.textContent = t.console.asOf(hour(new Date(clock.now()).toISOString(), zone));
       if (room) this.#line(room);
+      else this.#noLine();
     } catch (err) {
       const p = problem(err);
       if (turn === this.#turn) this.#failed(p);
@@ -120,6 +125,12 @@ class Card {
         figure(t.console.tickets, number(tickets)),
         figure(t.console.money, money(taken.amount, taken))),
       holdsKnown ? '' : h('p', { class: 'soft' }, t.console.holdsUnknown));
+  }
+
+  #noLine(): void {
+    this.#doubt('');
+    this.#room.replaceChildren(h('p', { class: 'soft' }, t.console.noRoom(`/v1/admin/rooms/${this.#event.id}`)));
+    this.#controls.replaceChildren();
   }
 
   /** line shows the room as it was read, and then as everybody sees it. */

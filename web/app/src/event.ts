@@ -76,7 +76,8 @@ async function open(event: wire.Event): Promise<void> {
   opening(event, panel);
   await house.open();
   keepView(event.id, house);
-  await cart.resume(tabs.last);
+  const { last } = tabs;
+  if (await cart.resume(last)) tabs.forget(last);
   new Inside({ event, cart, api, clock, say });
   resumed = true;
   leave();

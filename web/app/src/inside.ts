@@ -14,7 +14,7 @@ import { sentence } from './words';
 
 const NEAR = 3600000; // ms before the time inside ends from which it is counted down
 const WARN = 60000; // ms before, when it is said
-const STALE = 20000; // ms after which the event is asked for again: whether it has a room
+const STALE = 20000; // ms after which it is asked again whether there is a room, and how it stands
 
 interface Page { event: wire.Event; cart: Cart; api: Api; clock: Clock; say: Speaker }
 
@@ -23,9 +23,11 @@ export class Inside {
   #page: Page;
   #keep: Keep;
   #until = NaN; // ms: when the time inside ends, or has ended
+  #kept: string | undefined; // the same, as this browser kept it when it was asked for
   #lets = false; // people are let in, or may take a place
   #turn = 0; // of asking: what was asked before the last of them comes too late
   #countdown: Countdown;
+  #joins: Countdown; // to when places may be taken
   #warned = false;
   #asked = performance.now(); // when the event was asked for last
   #chosen = false;
@@ -34,10 +36,12 @@ export class Inside {
     const { event, cart, clock } = this.#page = page;
     this.#keep = new Keep(event.id);
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
+    this.#joins = new Countdown(clock, (left) => { if (left === 0) this.ask(); });
     $<HTMLAnchorElement>('line-to').href = `/queue/${encodeURIComponent(event.id)}`;
     tell('line-to', t.home.join);
     tell('inside-says', t.queue.until.inside);
     document.addEventListener('visibilitychange', () => { if (!document.hidden) this.#look(); });
+    addEventListener('storage', () => { if (this.#keep.place?.until !== this.#kept) this.ask(); }); // another tab was let in, or has left
     cart.addEventListener('change', () => {
       if (cart.size > 0 && !this.#chosen) this.#look();
       this.#chosen = cart.size > 0;
@@ -51,18 +55,23 @@ export class Inside {
   async ask(): Promise<void> {
     const turn = ++this.#turn;
     const { event, clock } = this.#page;
+    this.#kept = this.#keep.place?.until;
     const [room, until] = event.queue ? await Promise.all([this.#room(), this.#time()]) : [null, NaN];
     if (turn !== this.#turn) return;
-    this.#lets = room !== null && room.state !== 'over' && !(Date.parse(room.joinsAt) > clock.now());
+    if (room !== undefined) {
+      const joins = Date.parse(room?.joinsAt ?? '');
+      this.#lets = room !== null && room.state !== 'over' && !(joins > clock.now());
+      this.#joins.until(joins > clock.now() ? joins : null);
+    }
     this.#until = until > clock.now() ? until : NaN;
     this.#countdown.until(this.#until || null);
     this.#show();
   }
 
-  /** room is how the line stands, or null where that is not known. */
-  async #room(): Promise<wire.Line | null> {
+  /** room is how the line stands; null: there is none any more, undefined: that is not known. */
+  async #room(): Promise<wire.Line | null | undefined> {
     const { event, api } = this.#page;
-    return api.get<wire.Line>(`/v1/queue/${encodeURIComponent(event.id)}`).catch(() => null);
+    return api.get<wire.Line>(`/v1/queue/${encodeURIComponent(event.id)}`).catch((err) => (problem(err).status === 404 ? null : undefined));
   }
 
   /** time is when the time inside ends, in Unix milliseconds. */
@@ -77,14 +86,12 @@ export class Inside {
     }
   }
 
-  /** look asks whether there is a room by now. */
+  /** look asks anew: a room may have come, or be over. */
   async #look(): Promise<void> {
     const { event, api } = this.#page;
     if (performance.now() - this.#asked < STALE) return;
     this.#asked = performance.now();
-    const { queue } = await details(api, event.id).catch(() => event);
-    if (queue === event.queue) return;
-    event.queue = queue;
+    event.queue = (await details(api, event.id).catch(() => event)).queue;
     this.ask();
   }
 

@@ -9,7 +9,7 @@ const USER = 'seatcast.user';
 const TOKEN = 'seatcast.token';
 const TIMEOUT = 15000;
 
-/** Session keeps this tab's session token. */
+/** Session keeps the session token: this tab's, or in a demo this browser's. */
 export class Session implements Shopper {
   #asking: Promise<string> | null = null;
   #visiting: Promise<string | null> | null = null;

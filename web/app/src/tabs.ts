@@ -1,7 +1,7 @@
 // Tabs of one browser that show the same order agree: what becomes of it in one is asked
 // for in the others, and one that has none yet shows that of its account, also when the tab
-// that made it is closed. Nothing is believed: the server says how an order stands, and whose
-// it is.
+// that made it is closed, where the browser keeps who is signed in. Nothing is believed: the
+// server says how an order stands, and whose it is.
 
 import type { Cart } from './cart';
 
@@ -30,16 +30,19 @@ export class Tabs {
     document.addEventListener('visibilitychange', () => { if (!document.hidden) cart.refresh(); });
   }
 
-  /** last is the order that was open last in a tab of this browser; null: none, or there is nobody who could have it. */
+  /** last is the order that was open last in a tab of this browser, be that whoever's; null: none, or nobody is signed in who could have it. */
   get last(): string | null {
     return this.#account() === null ? null : localStorage.getItem(this.#last);
   }
 
-  /** ask has the other tabs say what they have, when this one has nothing. The last order was none any more. */
+  /** forget drops an order that is over, unless another was open since. */
+  forget(id: string | null): void {
+    if (localStorage.getItem(this.#last) === id) localStorage.removeItem(this.#last);
+  }
+
+  /** ask has the other tabs say what they have, when this one has nothing. */
   ask(): void {
-    if (this.#cart.stage !== 'picking' || this.#account() === null) return;
-    localStorage.removeItem(this.#last);
-    this.#say({});
+    if (this.#cart.stage === 'picking') this.#say({});
   }
 
   #say(word: { booking?: string }): void {
@@ -57,7 +60,7 @@ export class Tabs {
     const about = booking?.bookingId ?? this.#booking;
     this.#booking = booking?.bookingId ?? null;
     if (booking?.state === 'held' || booking?.state === 'paying') localStorage.setItem(this.#last, booking.bookingId);
-    else if (localStorage.getItem(this.#last) === about) localStorage.removeItem(this.#last);
+    else this.forget(about);
     if (about && !this.#hearing) this.#say({ booking: about });
   }
 

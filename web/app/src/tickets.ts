@@ -1,6 +1,6 @@
 // My tickets: what the account that is signed in has booked, the newest first, and what
 // became of it. Orders of which no payment has begun the server lists for nobody: those
-// of this tab are known by what their event's page keeps.
+// of this browser are known by what their event's page keeps.
 
 import { Api, problem, type Problem } from './api';
 import { Clock, Countdown, mmss } from './clock';
@@ -73,7 +73,7 @@ async function page(before: string, quiet: boolean): Promise<string[]> {
   return mine.bookings.map((b) => b.bookingId);
 }
 
-/** load reads what is newest, and what this tab holds; one reading at a time. */
+/** load reads what is newest, and what is held in this browser; one reading at a time. */
 function load(quiet = true): Promise<void> {
   loading ??= (async () => {
     clearTimeout(timer);
