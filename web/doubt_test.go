@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/labstack/echo/v4"
@@ -11,9 +12,10 @@ import (
 	"seatcast/web"
 )
 
-// wavering is a house whose stream says what is the matter, or stays away.
+// wavering is a house whose stream says what is the matter, or that stays away.
 type wavering struct {
 	*stream
+	gone atomic.Bool // it is away
 	away chan bool
 	said chan string // what is the matter from now on
 }
@@ -22,13 +24,13 @@ type wavering struct {
 // back, as on a slow machine a page does by itself, is told what is the matter too.
 func (w *wavering) runs(t *testing.T) {
 	go func() { // for as long as the test
-		away, reason := false, `""`
+		reason := `""`
 		var there *conn
 		tell := func() { there.say("event: degraded\ndata: {\"reason\":%s,\"poll\":\"/v1/events/e/seatmap\"}", reason) }
 		for {
 			select {
 			case c := <-w.conns:
-				if away {
+				if w.gone.Load() {
 					c.cut()
 					continue
 				}
@@ -42,7 +44,8 @@ func (w *wavering) runs(t *testing.T) {
 				if there != nil {
 					tell()
 				}
-			case away = <-w.away:
+			case away := <-w.away:
+				w.gone.Store(away)
 				if away && there != nil {
 					there.cut()
 					there = nil
@@ -52,6 +55,14 @@ func (w *wavering) runs(t *testing.T) {
 			}
 		}
 	}()
+}
+
+// polled answers who polls beside the stream.
+func (w *wavering) polled(c echo.Context) error {
+	if w.gone.Load() {
+		return &web.Problem{Status: 503, Code: "store_unavailable"}
+	}
+	return polledAt(c, 5)
 }
 
 func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
@@ -67,6 +78,7 @@ func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
 			url, _ := server(t, func(e *echo.Echo) {
 				web.MountPages(e)
 				shop(e.Group("/v1"), w.stream)
+				e.GET("/v1/events/e/seatmap", w.polled)
 				e.GET("/embed", func(c echo.Context) error {
 					return c.HTML(200, `<!doctype html><html lang="de"><title>A site</title><seat-map event="e"></seat-map><script type="module" src="/seat-map.js"></script></html>`)
 				})
