@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 
@@ -10,26 +11,46 @@ import (
 	"seatcast/web"
 )
 
+const (
+	someFigures = `{"seats":{"available":4,"held":0,"sold":0,"unavailable":0},"holdsKnown":true,"areas":[],"tickets":0,"money":{"amount":0,"currency":"EUR","decimals":2}}`
+	someRoom    = `{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600,"frame":` + someLine + `}`
+	someLine    = `{"at":1893456000000,"state":"open","rate":60,"pace":60,"slowed":null,"waiting":0,"inside":7}`
+)
+
+func says(body string) echo.HandlerFunc {
+	return func(c echo.Context) error { return c.JSONBlob(200, []byte(body)) }
+}
+
+// console opens the console of a house that has one event, listed with a room or
+// without. What is asked about it mount answers.
+func console(t *testing.T, room bool, mount func(g *echo.Group)) *browsertest.Page {
+	t.Helper()
+	p := browsertest.Open(t, client(t, func(g *echo.Group) {
+		g.GET("/admin/jobs", says(`{"jobs":[]}`))
+		g.GET("/events/search", says(fmt.Sprintf(`{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z",
+			"mode":"hot","state":"open","open":true,"holds":true,"queue":%t}],"next":null}`, room)))
+		mount(g)
+	})+"/console")
+	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
+	return p
+}
+
+// signIn signs somebody in who is an operator.
+const signIn = `document.getElementById('token').value = 'tok'; document.querySelector('#enter button').click(); return 0;`
+
 func TestALineOfTheConsoleIsFollowedOnceHoweverOftenItIsRefreshed(t *testing.T) {
 	asked, answer := make(chan struct{}, 1), make(chan struct{})
-	p := browsertest.Open(t, client(t, func(g *echo.Group) {
-		json := func(path, body string) {
-			g.GET(path, func(c echo.Context) error { return c.JSONBlob(200, []byte(body)) })
-		}
-		json("/admin/jobs", `{"jobs":[]}`)
-		json("/events/search", `{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z",
-			"mode":"hot","state":"open","open":true,"holds":true,"queue":true}],"next":null}`)
-		json("/admin/events/e/figures", `{"seats":{"available":4,"held":0,"sold":0,"unavailable":0},"holdsKnown":true,"areas":[],"tickets":0,"money":{"amount":0,"currency":"EUR","decimals":2}}`)
-		json("/admin/rooms/e", `{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600}`)
+	p := console(t, true, func(g *echo.Group) {
+		g.GET("/admin/events/e/figures", says(someFigures))
+		g.GET("/admin/rooms/e", says(`{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600}`))
 		g.GET("/queue/e", func(c echo.Context) error {
 			asked <- struct{}{}
 			<-answer
-			return c.JSONBlob(200, []byte(`{"at":1893456000000,"state":"open","rate":60,"pace":60,"slowed":null,"waiting":0,"inside":7}`))
+			return says(someLine)(c)
 		})
-	})+"/console")
-	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
+	})
 	browsertest.Eval[int](p, timersByHand)
-	browsertest.Eval[int](p, `document.getElementById('token').value = 'tok'; document.querySelector('#enter button').click(); return 0;`)
+	browsertest.Eval[int](p, signIn)
 	p.Until("its line is going to be looked at", `document.querySelector('.card[open] form.rate') && waits.size === 1`)
 	browsertest.Eval[int](p, `passed(); return 0;`)
 	<-asked
@@ -52,23 +73,17 @@ func TestTheConsoleSaysNoProblemThatIsOverAndWhyALineIsOld(t *testing.T) {
 			if is.Load() {
 				return &web.Problem{Status: 503, Code: "store_unavailable", Detail: "Postgres is away"}
 			}
-			return c.JSONBlob(200, []byte(body))
+			return says(body)(c)
 		}
 	}
-	const frame = `{"at":1893456000000,"state":"open","rate":60,"pace":60,"slowed":null,"waiting":0,"inside":7}`
-	p := browsertest.Open(t, client(t, func(g *echo.Group) {
-		var not atomic.Bool
-		g.GET("/admin/jobs", away(&not, `{"jobs":[]}`))
-		g.GET("/events/search", away(&not, `{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z",
-			"mode":"hot","state":"open","open":true,"holds":true,"queue":true}],"next":null}`))
-		g.GET("/admin/events/e/figures", away(&is, `{"seats":{"available":4,"held":0,"sold":0,"unavailable":0},"holdsKnown":true,"areas":[],"tickets":0,"money":{"amount":0,"currency":"EUR","decimals":2}}`))
-		g.GET("/admin/rooms/e", away(&not, `{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600,"frame":`+frame+`}`))
-		g.GET("/queue/e", away(&line, frame))
-	})+"/console")
+	p := console(t, true, func(g *echo.Group) {
+		g.GET("/admin/events/e/figures", away(&is, someFigures))
+		g.GET("/admin/rooms/e", says(someRoom))
+		g.GET("/queue/e", away(&line, someLine))
+	})
 	p.At("Europe/Berlin")
-	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
 	browsertest.Eval[int](p, timersByHand)
-	browsertest.Eval[int](p, `document.getElementById('token').value = 'tok'; document.querySelector('#enter button').click(); return 0;`)
+	browsertest.Eval[int](p, signIn)
 	const refresh, answer, room = `document.querySelector('[data-do=refresh]').click(); return 0;`, `document.querySelector('.answer').innerText`, `document.querySelector('.card .body').innerText`
 	p.Until("the line says as of when it is", `document.querySelector('.room h2')?.innerText.includes('as of 1:00') && waits.size === 1`)
 
@@ -89,31 +104,27 @@ func TestTheConsoleSaysNoProblemThatIsOverAndWhyALineIsOld(t *testing.T) {
 
 func TestTheConsoleShowsARoomThatHasComeOrGoneSinceItWasListed(t *testing.T) {
 	var there atomic.Bool
-	const frame = `{"at":1893456000000,"state":"open","rate":60,"pace":60,"slowed":null,"waiting":0,"inside":7}`
-	p := browsertest.Open(t, client(t, func(g *echo.Group) {
-		json := func(path, body string) {
-			g.GET(path, func(c echo.Context) error { return c.JSONBlob(200, []byte(body)) })
-		}
-		json("/admin/jobs", `{"jobs":[]}`)
-		json("/events/search", `{"events":[{"id":"e","name":"Evening","venue":"Hall","zone":"Europe/Berlin","startsAt":"2026-12-05T18:30:00Z","opensAt":"2020-01-01T10:00:00Z",
-			"mode":"hot","state":"open","open":true,"holds":true,"queue":false}],"next":null}`)
-		json("/admin/events/e/figures", `{"seats":{"available":4,"held":0,"sold":0,"unavailable":0},"holdsKnown":true,"areas":[],"tickets":0,"money":{"amount":0,"currency":"EUR","decimals":2}}`)
-		g.GET("/admin/rooms/e", func(c echo.Context) error {
-			if !there.Load() {
-				return &web.Problem{Status: 404, Code: "no_queue", Detail: "this event has no waiting room"}
+	p := console(t, false, func(g *echo.Group) {
+		g.GET("/admin/events/e/figures", says(someFigures))
+		perhaps := func(body string) echo.HandlerFunc {
+			return func(c echo.Context) error {
+				if !there.Load() {
+					return &web.Problem{Status: 404, Code: "no_queue", Detail: "this event has no waiting room"}
+				}
+				return says(body)(c)
 			}
-			return c.JSONBlob(200, []byte(`{"state":"open","rate":60,"burst":1,"cap":10,"sessionSeconds":600,"frame":`+frame+`}`))
-		})
-		json("/queue/e", frame)
-	})+"/console")
-	p.Until("a token is asked for", `!document.getElementById('enter').hidden`)
-	browsertest.Eval[int](p, `document.getElementById('token').value = 'tok'; document.querySelector('#enter button').click(); return 0;`)
+		}
+		g.GET("/admin/rooms/e", perhaps(someRoom))
+		g.GET("/queue/e", perhaps(someLine))
+	})
+	browsertest.Eval[int](p, timersByHand)
+	browsertest.Eval[int](p, signIn)
 	const refresh, room = `document.querySelector('[data-do=refresh]').click(); return 0;`, `document.querySelector('.card .body').innerText`
 	p.Until("there is none", room+`?.includes('No waiting room') && !document.querySelector('form.rate')`)
 	there.Store(true)
 	browsertest.Eval[int](p, refresh)
-	p.Until("it is shown", `document.querySelector('[data-room=open]') && document.querySelector('form.rate') && !`+room+`.includes('No waiting room')`)
+	p.Until("it is shown", `waits.size === 1 && document.querySelector('[data-room=open]') && document.querySelector('form.rate') && !`+room+`.includes('No waiting room')`)
 	there.Store(false)
-	browsertest.Eval[int](p, refresh)
+	browsertest.Eval[int](p, `passed(); return 0;`) // by itself
 	p.Until("it is shown no more", room+`.includes('No waiting room') && !document.querySelector('[data-room=open]') && !document.querySelector('form.rate')`)
 }

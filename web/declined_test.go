@@ -8,6 +8,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"seatcast/internal/browsertest"
+	"seatcast/web"
 )
 
 // declines is a house whose first payment is declined; the second has no answer before
@@ -89,6 +90,31 @@ func TestADeclineIsNotSaidOfAnotherCardNorAfterAReload(t *testing.T) {
 	p.Until("the order is there again", payable)
 	if browsertest.Eval[bool](p, `return Boolean(`+redBox+`)`) {
 		t.Error("after a reload it is said again")
+	}
+}
+
+func TestAPaymentOfAnOrderThatIsGoneIsNotRepeatedForTheNext(t *testing.T) {
+	paid := make(chan string, 1)
+	p, _, _ := chooses(t, func(g *echo.Group) {
+		g.GET("/bookings/e.b0", func(echo.Context) error { return &web.Problem{Status: 404, Code: "unknown_booking"} })
+		g.GET("/bookings/e.b1", func(c echo.Context) error { return c.JSONBlob(200, order("held", nextYear)) })
+		g.POST("/bookings/:booking/payment", func(c echo.Context) error {
+			paid <- c.Param("booking")
+			return c.JSONBlob(201, []byte(`{"bookingId":"e.b1","attempt":{"id":"a","state":"created","provider":"sandbox"},"state":"paying"}`))
+		})
+		g.PUT("/bookings/:booking/confirm", func(c echo.Context) error { return c.JSONBlob(200, []byte(`{"state":"paying"}`)) })
+	})
+	browsertest.Eval[int](p, `
+		sessionStorage.setItem('seatcast.booking.e', 'e.b0');
+		sessionStorage.setItem('seatcast.payment.e', '{"booking":"e.b0","key":"k","method":"4242424242424242"}');
+		localStorage.setItem('seatcast.token', 'tok');
+		localStorage.setItem('seatcast.booking.e', 'e.b1');
+		return 0;`)
+	p.Reload()
+	p.Until("the order of the tab that is closed is there", payable)
+	browsertest.Eval[int](p, `const card = document.querySelector('[data-key=card]'); card.value = '4242424242424242'; card.dispatchEvent(new Event('change', { bubbles: true })); `+payable+`.click(); return 0;`)
+	if booking := <-paid; booking != "e.b1" {
+		t.Errorf("paid is %s", booking)
 	}
 }
 

@@ -292,10 +292,13 @@ func TestWhoLooksAtAMapIsToldOfARoomThatHasComeMeanwhileAndHowLongTheyAreInside(
 	q.hides("line")
 
 	state.Store("closed")
-	joins.Store(time.Now().Add(3 * time.Second).UTC().Format(time.RFC3339Nano))
+	joins.Store(time.Now().Add(time.Hour).UTC().Format(time.RFC3339))
 	p.Reload()
 	now()
-	q.says("line", "People are let in one by one.") // once places may be taken
+	p.Until("nobody is told before places may be taken", `performance.getEntriesByName(location.origin + '/v1/queue/e').length > 0 && document.getElementById('line').hidden`)
+	joins.Store(time.Now().Add(2 * time.Second).UTC().Format(time.RFC3339Nano))
+	q.eval(later)
+	q.says("line", "People are let in one by one.")
 
 	inside.Store(true)
 	other := &page{t, browsertest.Open(t, browsertest.Eval[string](p, `return location.origin + '/v1/events/e'`))}

@@ -325,6 +325,7 @@ func TestTheOrderOfATabThatIsClosedIsFoundByOneWhoseOwnIsOver(t *testing.T) {
 	p.Until("bob has none", fmt.Sprintf(`sessionStorage.getItem(%q) === null && document.getElementById('panel').dataset.stage === 'picking'`, key))
 	browsertest.Eval[int](p.Page, `localStorage.setItem('seatcast.token', window.name); location.reload(); return 0;`)
 	p.Until("hers is there again", fmt.Sprintf(`sessionStorage.getItem(%q) === %q && document.getElementById('panel').dataset.stage === 'held'`, key, open))
+	p.clean("403")
 }
 
 func TestAGuestThatTheServerRefusesIsFollowedByAnother(t *testing.T) {

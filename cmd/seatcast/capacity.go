@@ -47,13 +47,13 @@ func (c Config) checkHub(fs *faults) {
 }
 
 // How much the heap grows, in per cent, before it is collected, in a process that is
-// only a hub and in one that is none.
+// only a hub and in one that takes bookings and is none.
 const hubGC, otherGC = 40, 400
 
 // collects sets how often memory is collected, unless GOGC says otherwise. The heap
 // of a hub is sessions, which stay, and what opening them left behind; it allocates so
 // little besides that collecting more often costs nothing, and a session a third less.
-// That of the others is charts and what requests leave behind, which in a rush is much:
+// That of one that takes bookings is charts and what requests leave behind, which in a rush is much:
 // it is collected a quarter as often as Go does by itself, for up to two and a half times
 // the memory.
 func (c Config) collects() {
@@ -61,7 +61,7 @@ func (c Config) collects() {
 	case os.Getenv("GOGC") != "":
 	case slices.Equal(c.Roles, []string{"hub"}):
 		debug.SetGCPercent(hubGC)
-	case !slices.Contains(c.Roles, "hub"):
+	case c.has("api") && !c.has("hub"):
 		debug.SetGCPercent(otherGC)
 	}
 }

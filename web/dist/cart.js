@@ -321,14 +321,16 @@ class Cart extends Choice {
     const payment = kept(this.#kept, this.#paymentStorage);
     if (payment?.booking === id) this.#payment = payment;
     try {
-      const answer = await this.#insist(() => !this.booking, () => this.#api.call("GET", `/v1/bookings/${id}`));
+      const answer = await this.#insist(() => !this.booking, () => this.#api.call("GET", `/v1/bookings/${id}`, { quiet: !own }));
       if (!answer || this.booking) return false;
       const over = !STEADY[answer.state];
       if (own || !over) this.#take(answer, true);
       return over;
     } catch (err) {
-      if (own) this.#kept.removeItem(this.#storage);
-      return problem(err).status === 404;
+      const { status } = problem(err);
+      this.#payment = null;
+      if (own && (status === 403 || status === 404)) this.#kept.removeItem(this.#storage);
+      return status === 404;
     }
   }
   async #seekAsked() {

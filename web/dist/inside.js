@@ -32,7 +32,9 @@ class Inside {
     this.#keep = new Keep(event.id);
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
     this.#joins = new Countdown(clock, (left) => {
-      if (left === 0) this.ask();
+      if (left > 0) return;
+      this.#lets = true;
+      this.#show();
     });
     $("line-to").href = `/queue/${encodeURIComponent(event.id)}`;
     tell("line-to", t.home.join);
@@ -61,12 +63,18 @@ class Inside {
     const [room, until] = event.queue ? await Promise.all([this.#room(), this.#time()]) : [null, NaN];
     if (turn !== this.#turn) return;
     if (room !== void 0) {
-      const joins = Date.parse(room?.joinsAt ?? "");
-      this.#lets = room !== null && room.state !== "over" && !(joins > clock.now());
-      this.#joins.until(joins > clock.now() ? joins : null);
+      const on = room !== null && room.state !== "over";
+      const joins = on ? Date.parse(room.joinsAt) : NaN;
+      const early = joins > clock.now();
+      this.#lets = on && !early;
+      this.#joins.until(early ? joins : null);
     }
-    this.#until = until > clock.now() ? until : NaN;
-    this.#countdown.until(this.#until || null);
+    const lasts = until > clock.now();
+    if (until !== this.#until) {
+      this.#until = lasts ? until : NaN;
+      this.#warned = false;
+    }
+    this.#countdown.until(lasts ? until : null);
     this.#show();
   }
   /** room is how the line stands; null: there is none any more, undefined: that is not known. */

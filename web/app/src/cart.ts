@@ -383,14 +383,16 @@ export class Cart extends Choice {
     const payment = kept<Payment>(this.#kept, this.#paymentStorage);
     if (payment?.booking === id) this.#payment = payment;
     try {
-      const answer = await this.#insist(() => !this.booking, () => this.#api.call<wire.Order>('GET', `/v1/bookings/${id}`));
+      const answer = await this.#insist(() => !this.booking, () => this.#api.call<wire.Order>('GET', `/v1/bookings/${id}`, { quiet: !own }));
       if (!answer || this.booking) return false;
       const over = !STEADY[answer.state];
       if (own || !over) this.#take(answer, true);
       return over;
     } catch (err) {
-      if (own) this.#kept.removeItem(this.#storage); // it is over, or somebody else's
-      return problem(err).status === 404;
+      const { status } = problem(err);
+      this.#payment = null;
+      if (own && (status === 403 || status === 404)) this.#kept.removeItem(this.#storage); // it is somebody else's, or over
+      return status === 404;
     }
   }
 

@@ -141,6 +141,7 @@ class Card {
       if (!document.hidden) {
         const now = await api.get<wire.Line>(`/v1/queue/${this.#event.id}`, true).catch(problem);
         if (turn !== this.#turn) return;
+        if (now instanceof Problem && now.code === 'no_queue') return this.#noLine();
         if (now instanceof Problem) this.#doubt(said(now));
         else {
           this.#tell(now, room);

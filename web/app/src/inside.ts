@@ -36,7 +36,11 @@ export class Inside {
     const { event, cart, clock } = this.#page = page;
     this.#keep = new Keep(event.id);
     this.#countdown = new Countdown(clock, (left) => this.#tick(left));
-    this.#joins = new Countdown(clock, (left) => { if (left === 0) this.ask(); });
+    this.#joins = new Countdown(clock, (left) => {
+      if (left > 0) return;
+      this.#lets = true; // which was known before: nobody need ask, all at once
+      this.#show();
+    });
     $<HTMLAnchorElement>('line-to').href = `/queue/${encodeURIComponent(event.id)}`;
     tell('line-to', t.home.join);
     tell('inside-says', t.queue.until.inside);
@@ -59,12 +63,18 @@ export class Inside {
     const [room, until] = event.queue ? await Promise.all([this.#room(), this.#time()]) : [null, NaN];
     if (turn !== this.#turn) return;
     if (room !== undefined) {
-      const joins = Date.parse(room?.joinsAt ?? '');
-      this.#lets = room !== null && room.state !== 'over' && !(joins > clock.now());
-      this.#joins.until(joins > clock.now() ? joins : null);
+      const on = room !== null && room.state !== 'over';
+      const joins = on ? Date.parse(room.joinsAt) : NaN;
+      const early = joins > clock.now();
+      this.#lets = on && !early;
+      this.#joins.until(early ? joins : null);
     }
-    this.#until = until > clock.now() ? until : NaN;
-    this.#countdown.until(this.#until || null);
+    const lasts = until > clock.now();
+    if (until !== this.#until) {
+      this.#until = lasts ? until : NaN; // of one that ended before this page came nothing is said
+      this.#warned = false;
+    }
+    this.#countdown.until(lasts ? until : null);
     this.#show();
   }
 
