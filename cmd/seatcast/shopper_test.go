@@ -67,6 +67,23 @@ type answer struct {
 	} `json:"total"`
 }
 
+// unlessLate is a context that ends when what was to happen within d is late.
+func unlessLate(d time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	begun := time.Now()
+	go func() { // until cancel
+		for !devtest.Late(begun, d) {
+			select {
+			case <-ctx.Done():
+				return
+			case <-time.After(d / 20):
+			}
+		}
+		cancel()
+	}()
+	return ctx, cancel
+}
+
 // do sends one request as this account.
 func (s shopper) do(method, path, key string, body any) answer {
 	s.t.Helper()
@@ -77,7 +94,7 @@ func (s shopper) do(method, path, key string, body any) answer {
 			s.t.Fatal(err)
 		}
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), streamPatience)
+	ctx, cancel := unlessLate(20 * time.Second)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, bytes.NewReader(raw))
 	if err != nil {

@@ -54,8 +54,7 @@ func (fs *frames) next() frame {
 	}
 }
 
-// streamPatience bounds the life of a stream a test reads, and of one call: what hangs is
-// told from what a busy machine answers late.
+// streamPatience bounds the life of a stream a test reads.
 const streamPatience = time.Minute
 
 // ways are how a map can be watched; each resumes after since unless it is 0.
