@@ -147,3 +147,39 @@ func TestAMapThatIsNotAsOfNowSaysSoOverItself(t *testing.T) {
 		})
 	}
 }
+
+func TestNothingIsSaidOfWhatIsLeftBeforeItIsKnown(t *testing.T) {
+	for name, at := range map[string]struct{ path, root string }{
+		"event":   {"/events/e", `document`},
+		"element": {"/embed", `document.querySelector('seat-map').shadowRoot`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStream()
+			url, _ := server(t, func(e *echo.Echo) {
+				web.MountPages(e)
+				shop(e.Group("/v1"), s)
+				e.GET("/embed", func(c echo.Context) error {
+					return c.HTML(200, `<!doctype html><html lang="en"><title>A site</title><seat-map event="e"></seat-map><script type="module" src="/seat-map.js"></script></html>`)
+				})
+			})
+			p := browsertest.Open(t, url+at.path)
+			c := <-s.conns
+			p.Until("the list", at.root+`.querySelector('.list details')`)
+			for _, parts := range []string{".list details", ".list .rows details"} {
+				browsertest.Eval[int](p, at.root+`.querySelectorAll('`+parts+`').forEach((d) => { d.open = true; }); return 0;`)
+				p.Until("what is in it", at.root+`.querySelector('.list .rows details')`)
+			}
+			p.Until("a row", at.root+`.querySelector('.list .seats button')`)
+			words := `[...` + at.root + `.querySelectorAll('.legend small, .list .count, .panel .area small, .list .seats button')].map((e) => e.ariaLabel ?? e.textContent).join(' | ')`
+			got := browsertest.Eval[string](p, `return `+words)
+			for _, word := range []string{"sold", "left", "free", "full", "available", "taken"} {
+				if strings.Contains(got, word) {
+					t.Errorf("before anything is known of what is left it says %q", got)
+				}
+			}
+			c.say(hello)
+			c.say("event: snapshot\nid: 5\ndata: {\"n\":5,\"chart\":\"c1\",\"map\":\"AAA=\",\"areas\":{\"pit\":50}}")
+			p.Until("what is left", words+`.includes('50') && `+words+`.includes('52 left')`)
+		})
+	}
+}

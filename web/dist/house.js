@@ -4,12 +4,12 @@ import { Doubt } from './doubt.js';
 import { Feed } from './feed.js';
 import { t } from './lang.js';
 import { Filter } from './filter.js';
-import { SeatList, describe, areaWords } from './list.js';
+import { SeatList, describe } from './list.js';
 import { inManner } from './locale.js';
 import { SeatMap } from './map.js';
 import { Prices } from './prices.js';
 import { State } from './state.js';
-import { price, remaining, money } from './words.js';
+import { price, leftIn, remaining, dotted, money } from './words.js';
 
 async function details(api, id, fresh = false) {
   const event = await api.get(`/v1/events/${encodeURIComponent(id)}`, fresh);
@@ -75,7 +75,7 @@ class House {
         sells: (section) => this.#sells(section),
         holds: (area) => {
           const left = this.state.areas.get(area.id) ?? 0;
-          return { wanted: this.#filter.admits(area.category), left: left ? t.left.left(left) : t.left.full, from: left ? price(cart.alones.get(area.category) ?? 0, event) : "" };
+          return { wanted: this.#filter.admits(area.category), left: leftIn(this.state, area.id, t.left.left), from: left ? price(cart.alones.get(area.category) ?? 0, event) : "" };
         }
       }
     });
@@ -196,7 +196,7 @@ class House {
   /** sells says what a section has of what is wanted. */
   #sells(section) {
     const o = this.#filter.offer(this.state, section, this.#cart.alones);
-    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(o.free, o.held, t.left.free) : "", from: o.from === null ? "" : t.map.from(price(o.from, this.event)) };
+    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(this.state, o.free, o.held, t.left.free) : "", from: o.from === null ? "" : t.map.from(price(o.from, this.event)) };
   }
   /** filtered shows what is wanted now, and has the house choose among it. */
   #filtered() {
@@ -216,7 +216,7 @@ class House {
       added: () => this.#say.announce(t.map.added(place)),
       removed: () => this.#say.announce(t.map.removed(place)),
       full: () => this.#say.note(t.map.full, "bad"),
-      "not free": () => this.#say.note(t.map.notFree(place)),
+      "not free": () => this.#say.note(this.state.known ? t.map.notFree(place) : t.doubt.unknown),
       busy: () => {
         if (cart.seeking) this.#say.note(t.panel.seeking);
         else if (cart.stage !== "picking") this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld);
@@ -230,7 +230,7 @@ class House {
     const { what, px, py } = this.#hovered;
     tip.hidden = what === null;
     if (what === null) return;
-    const lines = typeof what === "number" ? describe(this.state, what, this.#cart, this.event) : [what.name, `${money(this.#cart.alones.get(what.category) ?? 0, this.event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`];
+    const lines = typeof what === "number" ? describe(this.state, what, this.#cart, this.event) : [what.name, dotted(money(this.#cart.alones.get(what.category) ?? 0, this.event), leftIn(this.state, what.id, t.left.places))];
     tip.replaceChildren(...lines.map((l, n) => h(n ? "div" : "strong", {}, l)));
     tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, canvas.clientWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
@@ -239,7 +239,7 @@ class House {
   #here(section) {
     const { here } = this.#parts;
     const words = section && this.#sells(section);
-    const text = section && words ? [section.name, words.left, words.from].filter((w) => w).join(" · ") : "";
+    const text = section && words ? dotted(section.name, words.left, words.from) : "";
     if (here.textContent === text) return;
     here.textContent = text;
     here.hidden = !text;

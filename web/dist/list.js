@@ -3,7 +3,7 @@ import { h } from './dom.js';
 import { t } from './lang.js';
 import { AVAILABLE, HELD } from './state.js';
 import { Stepper } from './stepper.js';
-import { remaining, price, money } from './words.js';
+import { remaining, dotted, price, money, leftIn } from './words.js';
 
 const KINDS = ["free", "held", "sold", "closed"];
 class SeatList {
@@ -67,8 +67,8 @@ class SeatList {
     const label = h("span", { class: "count" }, "");
     this.#updates.set(`${s.index}`, () => {
       const { free, held, seats, from } = this.#offer(state, s);
-      const left = remaining(free, held, (n) => t.left.freeOf(n, seats));
-      label.textContent = from === null ? left : `${left} · ${t.map.from(price(from, this.#event))}`;
+      const left = remaining(state, free, held, (n) => t.left.freeOf(n, seats));
+      label.textContent = dotted(left, from === null ? "" : t.map.from(price(from, this.#event)));
     });
     const el = h(
       "details",
@@ -86,7 +86,7 @@ class SeatList {
     const update = () => {
       const left = state.areas.get(a.area) ?? 0;
       const n = this.#cart.places.get(a.area) ?? 0;
-      label.textContent = `${money(this.#cart.alones.get(a.category) ?? 0, this.#event)} · ${areaWords(left)}`;
+      label.textContent = dotted(money(this.#cart.alones.get(a.category) ?? 0, this.#event), leftIn(state, a.area, t.left.places));
       const fixed = this.#cart.busy || this.#cart.stage !== "picking";
       stepper.show(n, fixed ? n : 0, fixed ? n : Math.min(left, n + this.#cart.most - this.#cart.size));
     };
@@ -107,7 +107,7 @@ class SeatList {
     const label = h("span", { class: "count" }, "");
     const counted = () => {
       const free = r.seats.filter((i) => state.status[i] === AVAILABLE);
-      label.textContent = !free.length ? t.left.none : priced ? `${t.left.free(free.length)} · ${this.#costs(free)}` : t.left.free(free.length);
+      label.textContent = !state.known ? "" : !free.length ? t.left.none : priced ? `${t.left.free(free.length)} · ${this.#costs(free)}` : t.left.free(free.length);
     };
     counted();
     this.#updates.set(key, counted);
@@ -150,15 +150,15 @@ class SeatList {
     const picked = chosen && this.#cart.free(i);
     const status = statusOf(state, i, this.#cart);
     const c = state.chart;
-    const kind = mine ? "mine" : picked ? "picked" : KINDS[status];
+    const kind = mine ? "mine" : picked ? "picked" : state.known ? KINDS[status] : "unknown";
     if (button.dataset.kind === kind) return;
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
-    const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : t.seat.status[status]];
+    const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : statusWords(state, status)].filter((w) => w);
     button.setAttribute("aria-label", words.join(", "));
     button.setAttribute("aria-pressed", String(picked || mine));
     button.setAttribute("aria-disabled", String(this.#readonly || !chosen && status !== AVAILABLE));
-    button.title = words.slice(1).join(" · ");
+    button.title = dotted(...words.slice(1));
     button.dataset.marks = marks(c.flags[i]);
   }
 }
@@ -170,12 +170,12 @@ const marks = (flags) => [flags & ACCESSIBLE && "wheelchair", flags & COMPANION 
 function statusOf(state, i, cart) {
   return state.status[i] === AVAILABLE && cart.gone.has(i) ? HELD : state.status[i];
 }
+const statusWords = (state, status) => state.known ? t.seat.status[status] : "";
 function describe(state, i, cart, event) {
   const c = state.chart;
-  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) && cart.free(i) ? t.seat.chosen : t.seat.status[statusOf(state, i, cart)];
-  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
+  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) && cart.free(i) ? t.seat.chosen : statusWords(state, statusOf(state, i, cart));
+  return [c.place(i), dotted(c.categories[c.category[i]].name, money(cart.alone(i), event), own), ...remarks(c, i).map(capital)];
 }
 const capital = (words) => words[0].toUpperCase() + words.slice(1);
-const areaWords = (left) => left ? t.left.places(left) : t.left.full;
 
-export { SeatList, areaWords, describe, remarks };
+export { SeatList, describe, remarks };

@@ -5,7 +5,7 @@ import { Means } from './pay.js';
 import { remarks } from './list.js';
 import { qr } from './qr.js';
 import { Stepper } from './stepper.js';
-import { money, byPlace, declineWords, there, ticketWords } from './words.js';
+import { money, dotted, leftIn, byPlace, declineWords, there, ticketWords } from './words.js';
 
 const WARN = [120, 60, 30];
 class Panel {
@@ -283,7 +283,7 @@ class Panel {
     return h(
       "div",
       { class: "area", id: `area-${a.area}` },
-      h("span", { class: "place" }, h("span", { dir: "auto" }, a.name), h("small", {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? t.left.left(left) : t.left.full}`)),
+      h("span", { class: "place" }, h("span", { dir: "auto" }, a.name), h("small", {}, dotted(this.#money(cart.alones.get(a.category) ?? 0), leftIn(state, a.area, t.left.left)))),
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element
     );
   }

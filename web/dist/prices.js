@@ -26,7 +26,7 @@ class Prices {
         pressed: () => this.#filter.has(name),
         says: (state) => {
           const places = chart.areas.filter((a) => a.category === name).reduce((sum, a) => sum + (state.areas.get(a.id) ?? 0), 0);
-          return remaining(state.freeByCategory[n] + places, state.heldByCategory[n], t.left.left);
+          return remaining(state, state.freeByCategory[n] + places, state.heldByCategory[n], t.left.left);
         }
       });
     });
@@ -38,7 +38,7 @@ class Prices {
           this.#filter.accessible = !this.#filter.accessible;
         },
         pressed: () => this.#filter.accessible,
-        says: (state) => remaining(state.freeSpecial, state.heldSpecial, t.left.left)
+        says: (state) => remaining(state, state.freeSpecial, state.heldSpecial, t.left.left)
       }));
     }
     this.#root.replaceChildren(...this.#entries.map((e) => h("li", {}, e.button)), this.#all);

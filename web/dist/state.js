@@ -20,6 +20,8 @@ function judge(mine, frame, resuming) {
 }
 class State {
   chart;
+  known = false;
+  // before the first snapshot nothing is said of what is left
   status;
   // by seat
   free;
@@ -61,6 +63,7 @@ class State {
   }
   /** snapshot replaces everything, and returns the seats that differ. */
   snapshot(frame) {
+    this.known = true;
     const next = decodeMap(frame.map, this.chart.size);
     const changed = [];
     for (let i = 0; i < next.length; i++) this.#set(i, next[i], changed);

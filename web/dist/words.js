@@ -33,9 +33,16 @@ function sameDay(a, b, zone) {
   const day = new Intl.DateTimeFormat(inManner(), { dateStyle: "short", timeZone: zone });
   return day.format(new Date(a)) === day.format(new Date(b));
 }
-function remaining(free, held, says) {
+const dotted = (...words) => words.filter((w) => w).join(" · ");
+function remaining({ known }, free, held, says) {
+  if (!known) return "";
   if (free) return says(free);
   return held ? t.left.noneNow : t.left.soldOut;
+}
+function leftIn(state, area, says) {
+  const left = state.areas.get(area) ?? 0;
+  if (!state.known) return "";
+  return left ? says(left) : t.left.full;
 }
 const declineWords = (reason, unheld) => `${own(t.declines, reason) ?? t.declines.card_declined} ${unheld ? t.panel.tryAgainUnheld : t.panel.tryAgain}`;
 const { compare } = new Intl.Collator("en", { numeric: true });
@@ -46,4 +53,4 @@ function sentence({ code = "", detail, reason = "" }) {
   return code === "seats_lost" && own(t.losses, reason) || own(t.problems, code) || detail || t.problems.internal;
 }
 
-export { alone, byPlace, declineWords, hour, money, onDay, price, remaining, sameDay, sentence, there, ticketWords, when };
+export { alone, byPlace, declineWords, dotted, hour, leftIn, money, onDay, price, remaining, sameDay, sentence, there, ticketWords, when };

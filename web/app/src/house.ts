@@ -11,7 +11,7 @@ import { Doubt } from './doubt';
 import { Feed, type Mode } from './feed';
 import { t } from './lang';
 import { Filter } from './filter';
-import { areaWords, describe, SeatList } from './list';
+import { describe, SeatList } from './list';
 import { inManner } from './locale';
 import type { Words } from './legend';
 import { SeatMap } from './map';
@@ -20,7 +20,7 @@ import type { Speaker } from './say';
 import { State } from './state';
 import type { Aim } from './view';
 import type * as wire from './wire';
-import { money, price, remaining } from './words';
+import { dotted, leftIn, money, price, remaining } from './words';
 
 /** details is an event as it is sold now; fresh: as Api.get has it. */
 export async function details(api: Api, id: string, fresh = false): Promise<wire.Event> {
@@ -107,7 +107,7 @@ export class House {
         sells: (section) => this.#sells(section),
         holds: (area) => {
           const left = this.state.areas.get(area.id) ?? 0;
-          return { wanted: this.#filter.admits(area.category), left: left ? t.left.left(left) : t.left.full, from: left ? price(cart.alones.get(area.category) ?? 0, event) : '' };
+          return { wanted: this.#filter.admits(area.category), left: leftIn(this.state, area.id, t.left.left), from: left ? price(cart.alones.get(area.category) ?? 0, event) : '' };
         },
       },
     });
@@ -238,7 +238,7 @@ export class House {
   /** sells says what a section has of what is wanted. */
   #sells(section: Section): Words {
     const o = this.#filter.offer(this.state, section, this.#cart.alones);
-    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(o.free, o.held, t.left.free) : '', from: o.from === null ? '' : t.map.from(price(o.from, this.event)) };
+    return { wanted: o.seats > 0, left: o.seats > 0 ? remaining(this.state, o.free, o.held, t.left.free) : '', from: o.from === null ? '' : t.map.from(price(o.from, this.event)) };
   }
 
   /** filtered shows what is wanted now, and has the house choose among it. */
@@ -260,7 +260,7 @@ export class House {
       added: () => this.#say.announce(t.map.added(place)),
       removed: () => this.#say.announce(t.map.removed(place)),
       full: () => this.#say.note(t.map.full, 'bad'),
-      'not free': () => this.#say.note(t.map.notFree(place)),
+      'not free': () => this.#say.note(this.state.known ? t.map.notFree(place) : t.doubt.unknown),
       busy: () => {
         if (cart.seeking) this.#say.note(t.panel.seeking);
         else if (cart.stage !== 'picking') this.#say.note(cart.unheld ? t.map.busyUnheld : t.map.busyHeld);
@@ -276,7 +276,7 @@ export class House {
     tip.hidden = what === null;
     if (what === null) return;
     const lines = typeof what === 'number' ? describe(this.state, what, this.#cart, this.event)
-      : [what.name, `${money(this.#cart.alones.get(what.category) ?? 0, this.event)} · ${areaWords(this.state.areas.get(what.id) ?? 0)}`];
+      : [what.name, dotted(money(this.#cart.alones.get(what.category) ?? 0, this.event), leftIn(this.state, what.id, t.left.places))];
     tip.replaceChildren(...lines.map((l, n) => h(n ? 'div' : 'strong', {}, l)));
     tip.style.left = `${Math.min(Math.max(8, px + 14), Math.max(8, canvas.clientWidth - tip.offsetWidth - 8))}px`;
     tip.style.top = `${py > tip.offsetHeight + 24 ? py - tip.offsetHeight - 14 : py + 20}px`;
@@ -286,7 +286,7 @@ export class House {
   #here(section: Section | null): void {
     const { here } = this.#parts;
     const words = section && this.#sells(section);
-    const text = section && words ? [section.name, words.left, words.from].filter((w) => w).join(' · ') : '';
+    const text = section && words ? dotted(section.name, words.left, words.from) : '';
     if (here.textContent === text) return;
     here.textContent = text;
     here.hidden = !text;

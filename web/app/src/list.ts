@@ -10,7 +10,7 @@ import type { Filter } from './filter';
 import { AVAILABLE, HELD, type State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
-import { money, price, remaining } from './words';
+import { dotted, leftIn, money, price, remaining } from './words';
 
 /** KINDS are the four states of the map, in their encoding, as style sheets know them. */
 const KINDS = ['free', 'held', 'sold', 'closed'];
@@ -82,8 +82,8 @@ export class SeatList {
     const label = h('span', { class: 'count' }, '');
     this.#updates.set(`${s.index}`, () => {
       const { free, held, seats, from } = this.#offer(state, s);
-      const left = remaining(free, held, (n) => t.left.freeOf(n, seats));
-      label.textContent = from === null ? left : `${left} · ${t.map.from(price(from, this.#event))}`;
+      const left = remaining(state, free, held, (n) => t.left.freeOf(n, seats));
+      label.textContent = dotted(left, from === null ? '' : t.map.from(price(from, this.#event)));
     });
     const el = h('details', { 'data-section': s.id, ontoggle: () => this.#toggleSection(state, el, s) },
       h('summary', {}, h('span', { class: 'name', dir: 'auto' }, s.name), label));
@@ -100,7 +100,7 @@ export class SeatList {
     const update = () => {
       const left = state.areas.get(a.area) ?? 0;
       const n = this.#cart.places.get(a.area) ?? 0;
-      label.textContent = `${money(this.#cart.alones.get(a.category) ?? 0, this.#event)} · ${areaWords(left)}`;
+      label.textContent = dotted(money(this.#cart.alones.get(a.category) ?? 0, this.#event), leftIn(state, a.area, t.left.places));
       const fixed = this.#cart.busy || this.#cart.stage !== 'picking';
       stepper.show(n, fixed ? n : 0, fixed ? n : Math.min(left, n + this.#cart.most - this.#cart.size));
     };
@@ -123,7 +123,7 @@ export class SeatList {
     const label = h('span', { class: 'count' }, '');
     const counted = () => {
       const free = r.seats.filter((i) => state.status[i] === AVAILABLE);
-      label.textContent = !free.length ? t.left.none : priced ? `${t.left.free(free.length)} · ${this.#costs(free)}` : t.left.free(free.length);
+      label.textContent = !state.known ? '' : !free.length ? t.left.none : priced ? `${t.left.free(free.length)} · ${this.#costs(free)}` : t.left.free(free.length);
     };
     counted();
     this.#updates.set(key, counted);
@@ -166,15 +166,15 @@ export class SeatList {
     const picked = chosen && this.#cart.free(i);
     const status = statusOf(state, i, this.#cart);
     const c = state.chart;
-    const kind = mine ? 'mine' : picked ? 'picked' : KINDS[status];
+    const kind = mine ? 'mine' : picked ? 'picked' : state.known ? KINDS[status] : 'unknown';
     if (button.dataset.kind === kind) return;
     button.dataset.kind = kind;
     const category = c.categories[c.category[i]].name;
-    const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : t.seat.status[status]];
+    const words = [t.seat.seat(c.label[i]), category, money(this.#cart.alone(i), this.#event), ...remarks(c, i), mine ? t.seat.yours : picked ? t.seat.chosen : statusWords(state, status)].filter((w) => w);
     button.setAttribute('aria-label', words.join(', '));
     button.setAttribute('aria-pressed', String(picked || mine));
     button.setAttribute('aria-disabled', String(this.#readonly || !chosen && status !== AVAILABLE));
-    button.title = words.slice(1).join(' · ');
+    button.title = dotted(...words.slice(1));
     button.dataset.marks = marks(c.flags[i]);
   }
 }
@@ -193,14 +193,14 @@ function statusOf(state: State, i: number, cart: Cart): number {
   return state.status[i] === AVAILABLE && cart.gone.has(i) ? HELD : state.status[i];
 }
 
+/** statusWords say what a status is, or nothing while none is known. */
+const statusWords = (state: State, status: number): string => (state.known ? t.seat.status[status] : '');
+
 /** describe says everything about a seat in a few lines, for a tooltip. */
 export function describe(state: State, i: number, cart: Cart, event: wire.Event): string[] {
   const c = state.chart;
-  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) && cart.free(i) ? t.seat.chosen : t.seat.status[statusOf(state, i, cart)];
-  return [c.place(i), `${c.categories[c.category[i]].name} · ${money(cart.alone(i), event)} · ${own}`, ...remarks(c, i).map(capital)];
+  const own = cart.mine.includes(i) ? t.seat.yours : cart.picked.has(i) && cart.free(i) ? t.seat.chosen : statusWords(state, statusOf(state, i, cart));
+  return [c.place(i), dotted(c.categories[c.category[i]].name, money(cart.alone(i), event), own), ...remarks(c, i).map(capital)];
 }
 
 const capital = (words: string) => words[0].toUpperCase() + words.slice(1);
-
-/** areaWords says how many places of an area are left. */
-export const areaWords = (left: number): string => (left ? t.left.places(left) : t.left.full);

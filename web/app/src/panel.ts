@@ -14,7 +14,7 @@ import type { Speaker } from './say';
 import type { State } from './state';
 import { Stepper } from './stepper';
 import type * as wire from './wire';
-import { byPlace, declineWords, money, there, ticketWords } from './words';
+import { byPlace, declineWords, dotted, leftIn, money, there, ticketWords } from './words';
 
 const WARN = [120, 60, 30] as const; // seconds before the end, when it is said: WCAG 2.2.1 wants twenty to act in
 
@@ -271,7 +271,7 @@ export class Panel {
     const left = state.areas.get(a.area) ?? 0;
     const stepper = new Stepper(t.stepper.placesIn(a.name), a.area, (to) => cart.setPlaces(a.area, to));
     return h('div', { class: 'area', id: `area-${a.area}` },
-      h('span', { class: 'place' }, h('span', { dir: 'auto' }, a.name), h('small', {}, `${this.#money(cart.alones.get(a.category) ?? 0)} · ${left ? t.left.left(left) : t.left.full}`)),
+      h('span', { class: 'place' }, h('span', { dir: 'auto' }, a.name), h('small', {}, dotted(this.#money(cart.alones.get(a.category) ?? 0), leftIn(state, a.area, t.left.left)))),
       cart.busy ? stepper.show(n, n, n).element : stepper.show(n, 0, left).element);
   }
 

@@ -39,6 +39,7 @@ export function judge(mine: number, frame: { n: number; prev: number }, resuming
 /** State is the map of one event as this page knows it. */
 export class State {
   readonly chart: Chart;
+  known = false; // before the first snapshot nothing is said of what is left
   readonly status: Uint8Array; // by seat
   readonly free: Int32Array; // by section
   readonly held: Int32Array; // by section
@@ -78,6 +79,7 @@ export class State {
 
   /** snapshot replaces everything, and returns the seats that differ. */
   snapshot(frame: wire.Snapshot): number[] {
+    this.known = true;
     const next = decodeMap(frame.map, this.chart.size);
     const changed: number[] = [];
     for (let i = 0; i < next.length; i++) this.#set(i, next[i], changed);

@@ -2,6 +2,7 @@
 
 import { t } from './lang';
 import { inManner } from './locale';
+import type { State } from './state';
 import type { Currency, Problem } from './wire';
 
 /**
@@ -62,12 +63,24 @@ export function sameDay(a: string, b: string | number, zone: string): boolean {
   return day.format(new Date(a)) === day.format(new Date(b));
 }
 
+/** dotted has what there is to say of one thing in a line. */
+export const dotted = (...words: string[]): string => words.filter((w) => w).join(' · ');
+
 /**
  * remaining says how many places are left, where some that are not may come back.
+ * While that is not known it says nothing.
  */
-export function remaining(free: number, held: number, says: (free: number) => string): string {
+export function remaining({ known }: State, free: number, held: number, says: (free: number) => string): string {
+  if (!known) return '';
   if (free) return says(free);
   return held ? t.left.noneNow : t.left.soldOut;
+}
+
+/** leftIn says how many places of an area are left, or nothing while that is not known. */
+export function leftIn(state: State, area: string, says: (left: number) => string): string {
+  const left = state.areas.get(area) ?? 0;
+  if (!state.known) return '';
+  return left ? says(left) : t.left.full;
 }
 
 /** declineWords say why a payment came to nothing, and what can be done; unheld: others may still buy the seats. */
