@@ -16,7 +16,7 @@ type fanoutCmd struct {
 	Rate      float64       `default:"5" help:"Frames a second, at most 8."`
 	Frames    int           `default:"60" help:"Frames to measure."`
 	Transport string        `default:"sse" enum:"sse,ws" help:"sse or ws."`
-	Against   []string      `placeholder:"raw,nchan,…" help:"Servers to compare with: raw, nchan, centrifugo, nethttp."`
+	Against   []string      `placeholder:"raw,nchan,…" help:"Servers to compare with: raw, nchan, centrifugo, nethttp (default: none)."`
 	Pairs     int           `default:"5" help:"How often every server is measured."`
 	Changes   int           `placeholder:"N" help:"Seats a frame changes (default 2)."`
 	JSON      string        `name:"json" placeholder:"FILE" help:"Write one row a server to this file."`

@@ -292,7 +292,8 @@ Try:
   curl %[1]s/v1/events/%[2]s              the event
   pay with card 4242424242424242 (approved) or 4000000000000002 (declined)
   %[5]s token --claims %[3]s --key "$(cat '%[4]s')" --user me --role operator
-                                          a token for /v1/admin: send it as Authorization: Bearer <token>
+                                          a token of an operator: paste it at %[1]s/console,
+                                          or send it to /v1/admin as Authorization: Bearer <token>
   %[5]s check --postgres '%[6]s' --redis '%[7]s'
                                           do the books add up?
   %[5]s rehearse --url %[1]s --event %[8]s --fans 300 --postgres '%[6]s' --claims %[3]s --key "$(cat '%[4]s')"
