@@ -35,6 +35,11 @@ func (c verifyDrawCmd) Run(s *streams) error {
 			return fmt.Errorf("--ticket: %w", err)
 		}
 	}
+	for _, given := range []struct{ flag, digest string }{{"--announcement", c.Announcement}, {"--root", c.Root}} {
+		if given.digest != "" && !shaPattern.MatchString(strings.ToLower(given.digest)) {
+			return fmt.Errorf("%s is 64 hex digits; %q is not, and nothing was checked", given.flag, given.digest)
+		}
+	}
 	r, list, ranks, err := draw.Read(in)
 	if errors.Is(err, draw.ErrNone) {
 		return fmt.Errorf("%s: %w. Once the draw is held GET /v1/queue/{event}/draw says \"state\":\"drawn\", and its \"list\" is where the file is", c.File, err)

@@ -129,3 +129,16 @@ func TestAnybodyVerifiesADraw(t *testing.T) {
 		})
 	}
 }
+
+func TestADigestThatIsNoneAccusesNobody(t *testing.T) {
+	file, _ := drawFile(t, func(text []byte) []byte { return text })
+	for _, flag := range []string{"--root", "--announcement"} {
+		for _, digest := range []string{"abc", strings.Repeat("g", 64), strings.Repeat("0", 63)} {
+			var out bytes.Buffer
+			err := run(t.Context(), []string{"verify-draw", file, flag, digest}, &out, &out)
+			if err == nil || !strings.Contains(err.Error(), flag+" is 64 hex digits") || strings.Contains(err.Error(), "this draw") {
+				t.Errorf("%s %s: %v", flag, digest, err)
+			}
+		}
+	}
+}
