@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"seatcast/seatmap"
 )
 
@@ -92,6 +94,8 @@ func (r *Rooms) flush(ctx context.Context, batch []admission) error {
 		case err == nil:
 		case errors.Is(err, seatmap.ErrUnavailable):
 			return err
+		case len(part) == 1 && ofNoRoom(err): // its lines went with it, and this one would have
+			r.lately.forget(part[0].jti)
 		case len(part) == 1:
 			r.lately.forget(part[0].jti)
 			r.o.Log.ErrorContext(ctx, "an admission is not written down", "event", part[0].event, "pass", part[0].jti, "err", err)
@@ -104,4 +108,10 @@ func (r *Rooms) flush(ctx context.Context, batch []admission) error {
 		}
 	}
 	return nil
+}
+
+// ofNoRoom says whether an admission was not taken because its room has been removed.
+func ofNoRoom(err error) bool {
+	var refused *pgconn.PgError
+	return errors.As(err, &refused) && refused.ConstraintName == "room_admissions_event_id_fkey"
 }

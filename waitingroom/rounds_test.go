@@ -1,7 +1,9 @@
 package waitingroom_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"net"
 	"sync"
 	"testing"
@@ -54,8 +56,11 @@ func TestARoomThatTakesLongKeepsNoOtherWaiting(t *testing.T) {
 	b.until("ann is called", func(f frame) bool { return f.Serving == 1 })
 }
 
-func TestAnAdmissionThatCannotBeWrittenDownKeepsNoOtherFromIt(t *testing.T) {
+func TestAnAdmissionThatCannotBeWrittenDownKeepsNoOtherFromItAndARoomThatIsGoneIsNoError(t *testing.T) {
 	b := newBox(t)
+	var logged bytes.Buffer
+	b.rooms = waitingroom.New(waitingroom.Options{Line: waitingroom.NewLine(b.rdb), Store: waitingroom.NewStore(b.pool), Keys: b.keys, Seats: b,
+		Log: slog.New(slog.NewJSONHandler(&logged, &slog.HandlerOptions{Level: slog.LevelError}))})
 	gone := "gone-" + b.event
 	b.other(gone)
 	p := plan(60_000, 100, 10)
@@ -76,8 +81,12 @@ func TestAnAdmissionThatCannotBeWrittenDownKeepsNoOtherFromIt(t *testing.T) {
 	}
 	_, err := b.pool.Exec(t.Context(), `DELETE FROM rooms WHERE event_id = $1`, gone)
 	b.must(err)
-	b.run(b.rooms)
+	stop := b.run(b.rooms)
 	eventually(t, "what can be is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions`) == 1 })
+	stop()
+	if logged.Len() > 0 {
+		t.Errorf("of who was let into a room that is gone it is logged %s", logged.String())
+	}
 }
 
 func TestWhoAsksAColdProcessWhileRedisIsAwayWaitsOnceForAll(t *testing.T) {
