@@ -225,7 +225,7 @@ type eventOpenCmd struct {
 func (c eventOpenCmd) Run(ctx context.Context, s *streams) error {
 	return c.shop(ctx, func(shop *catalog.Store) error {
 		if err := shop.SetState(ctx, c.Event, catalog.Open); err != nil {
-			return err
+			return orNone(c.Event, err)
 		}
 		e, err := shop.Get(ctx, c.Event)
 		if err != nil {
@@ -234,6 +234,15 @@ func (c eventOpenCmd) Run(ctx context.Context, s *streams) error {
 		_, err = fmt.Fprintf(s.out, "%s is open: bookings from %s\n", e.ID, e.Opens.Format(time.RFC3339))
 		return err
 	})
+}
+
+// orNone says of an event that there is none where to look; other errors it returns
+// as they are.
+func orNone(event string, err error) error {
+	if errors.Is(err, seatmap.ErrNoEvent) {
+		return fmt.Errorf("there is no event %q: see seatcast event list", event)
+	}
+	return err
 }
 
 type eventCloseCmd struct {
@@ -245,7 +254,7 @@ type eventCloseCmd struct {
 func (c eventCloseCmd) Run(ctx context.Context, s *streams) error {
 	return c.shop(ctx, func(shop *catalog.Store) error {
 		if err := shop.SetState(ctx, c.Event, catalog.Closed); err != nil {
-			return err
+			return orNone(c.Event, err)
 		}
 		_, err := fmt.Fprintf(s.out, "%s is closed: every node knows within two seconds, and takes no new bookings from then on\n", c.Event)
 		return err

@@ -185,6 +185,11 @@ func TestAnEventOfOnesOwnIsCreatedOpenedAndClosed(t *testing.T) {
 	// The token is of the same key, issuer, audience and claims as the node's.
 	ann := shopper{t, n.url, must(t, "token", "--user", "ann")}
 	ann.hold("spring-gala", "", "ta").want(t, http.StatusForbidden, "sale_not_open")
+	for _, verb := range []string{"open", "close"} {
+		if _, _, err := call(t, "event", verb, "nope"); err == nil || err.Error() != `there is no event "nope": see seatcast event list` {
+			t.Errorf("%s of an event that there is not: %v", verb, err)
+		}
+	}
 	must(t, "event", "open", "spring-gala")
 	eventually(t, 5*time.Second, "the node sells it", func() bool { return ann.hold("spring-gala", "k", "ta").status/100 == 2 })
 	must(t, "event", "close", "spring-gala")
