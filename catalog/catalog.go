@@ -84,6 +84,7 @@ type NewEvent struct {
 	Prices   map[string]int64
 	Fees     []seatmap.Fee
 	Terms    seatmap.Terms // a zero field takes its value from DefaultTerms
+	Unlisted bool          // no search finds it
 }
 
 // DefaultTerms are what an event grants when nothing else is said.

@@ -304,7 +304,7 @@ func TestAStadiumIsCreatedWithEverySeat(t *testing.T) {
 	}
 }
 
-func TestSearchPutsWhatIsOnSaleFirst(t *testing.T) {
+func TestSearchPutsWhatIsOnSaleFirstAndFindsNothingUnlisted(t *testing.T) {
 	s := setup(t)
 	n := s.night()
 	for _, e := range []struct {
@@ -319,6 +319,8 @@ func TestSearchPutsWhatIsOnSaleFirst(t *testing.T) {
 			s.set(t, e.id, catalog.Open)
 		}
 	}
+	n.ID, n.Name, n.Unlisted = "e", "Winter, a rehearsal", true
+	s.create(t, n)
 	for words, want := range map[string]string{"": "bacd", "winter": "acd", " CELLAR ": "c", "100%": "", "_": ""} {
 		events, more, err := s.Search(t.Context(), words, 1)
 		got := ""
@@ -330,7 +332,7 @@ func TestSearchPutsWhatIsOnSaleFirst(t *testing.T) {
 		}
 	}
 	events, err := s.List(t.Context())
-	if err != nil || len(events) != 4 || events[0].ID != "b" {
+	if err != nil || len(events) != 5 || events[0].ID != "b" {
 		t.Errorf("List = %v, %v", events, err)
 	}
 }

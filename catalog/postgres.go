@@ -165,13 +165,13 @@ func insertEvent(ctx context.Context, tx pgx.Tx, n *NewEvent) error {
 		}
 		tag, err := tx.Exec(ctx, `
 			INSERT INTO events (id, name, venue, zone, starts_at, opens_at, chart_sha, mode, guarded, orphans, currency,
-			                    hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour, cool_down_ms, seats_per_card)
-			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+			                    hold_ms, pay_ms, cap_ms, grace_ms, seats_per_booking, seats_per_user, holds_per_user, holds_per_hour, cool_down_ms, seats_per_card, unlisted)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22)
 			ON CONFLICT (id) DO NOTHING`,
 			id, strings.TrimSpace(n.Name), strings.TrimSpace(n.Venue), n.Zone, n.Starts, n.Opens, n.ChartSHA, n.Mode, n.Guarded, n.Orphans, n.Currency,
 			n.Terms.Hold.Milliseconds(), n.Terms.Pay.Milliseconds(), n.Terms.Cap.Milliseconds(), n.Terms.Grace.Milliseconds(),
 			n.Terms.SeatsPerBooking, n.Terms.SeatsPerUser, n.Terms.HoldsPerUser, n.Terms.HoldsPerHour, n.Terms.CoolDown.Milliseconds(),
-			n.Terms.SeatsPerCard)
+			n.Terms.SeatsPerCard, n.Unlisted)
 		if err != nil {
 			return fmt.Errorf("insert event %s: %w", id, err)
 		}
@@ -223,7 +223,7 @@ func (s *Store) Get(ctx context.Context, event string) (Event, error) {
 }
 
 // List returns every event, those on sale first, then by start.
-func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, "", 0, -1) }
+func (s *Store) List(ctx context.Context) ([]Event, error) { return s.find(ctx, "", true, 0, -1) }
 
 // eventColumns are what scanEvent reads. Postgres' clock judges what is on sale.
 const eventColumns = `
@@ -276,15 +276,15 @@ func (s *Store) event(ctx context.Context, id string) (e Event, opensIn time.Dur
 }
 
 // find returns events whose name or venue contains the words: those on sale
-// first, then those to come, then those past.
-func (s *Store) find(ctx context.Context, words string, offset, limit int) ([]Event, error) {
+// first, then those to come, then those past. Those that are unlisted only on request.
+func (s *Store) find(ctx context.Context, words string, unlisted bool, offset, limit int) ([]Event, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	rows, err := s.db.Query(ctx, `
 		SELECT `+eventColumns+` FROM events
-		WHERE $1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(venue), lower($1)) > 0
+		WHERE ($1 = '' OR strpos(lower(name), lower($1)) > 0 OR strpos(lower(venue), lower($1)) > 0) AND ($2 OR NOT unlisted)
 		ORDER BY (state = 'open' AND opens_at <= now()) DESC, starts_at < now(), starts_at, id
-		OFFSET $2 LIMIT nullif($3, -1)`, words, offset, limit)
+		OFFSET $3 LIMIT nullif($4, -1)`, words, unlisted, offset, limit)
 	if err != nil {
 		return nil, fmt.Errorf("find events: %w", translate(err))
 	}

@@ -161,7 +161,7 @@ func (s *Store) loadSearch(ctx context.Context, key string) ([]Event, time.Durat
 	if err != nil {
 		return nil, 0, fmt.Errorf("search page %q: %w", number, err)
 	}
-	events, err := s.find(ctx, words, (page-1)*PageSize, PageSize+1)
+	events, err := s.find(ctx, words, false, (page-1)*PageSize, PageSize+1)
 	return events, freshFor, err
 }
 

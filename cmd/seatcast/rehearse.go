@@ -202,7 +202,7 @@ func (r *rehearsal) copies(ctx context.Context, e catalog.Event, real realRoom) 
 	now := time.Now()
 	n := catalog.NewEvent{ID: suffixed(63, e.ID, "-rehearsal-"+now.UTC().Format("0102-150405")), Name: suffixed(200, e.Name, " (rehearsal)"), Venue: e.Venue, Zone: e.Zone, Starts: now.Add(24 * time.Hour),
 		Opens: now.Add(-time.Minute), ChartSHA: e.ChartSHA, Mode: e.Mode, Orphans: seatmap.OrphansAllow,
-		Currency: e.Currency, Prices: e.Prices, Fees: e.Fees, Terms: e.Terms}
+		Currency: e.Currency, Prices: e.Prices, Fees: e.Fees, Terms: e.Terms, Unlisted: true}
 	made, err := r.shop.CreateEvent(ctx, n)
 	if err != nil {
 		return fmt.Errorf("a copy of %s: %w", e.ID, err)
@@ -250,7 +250,7 @@ func (r *rehearsal) prepares(ctx context.Context, real realRoom) error {
 	return r.shop.SetState(ctx, r.event, catalog.Open)
 }
 
-// clears closes the copy for good and takes its room away.
+// clears closes the copy and takes its room away.
 func (r *rehearsal) clears(ctx context.Context, pool *pgxpool.Pool) error {
 	ctx, cancel := context.WithTimeout(ctx, 30*time.Second)
 	defer cancel()

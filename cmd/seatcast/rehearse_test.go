@@ -44,6 +44,10 @@ func (h *house) nothingOfIt(t *testing.T) {
 	if got := h.count(t.Context(), `SELECT count(*) FROM events WHERE id LIKE $1 || '-rehearsal-%' AND state = 'closed'`, h.event); got != 1 {
 		t.Errorf("%d copies are closed", got)
 	}
+	found, _, err := catalog.New(h.pool).Search(t.Context(), "(rehearsal)", 1)
+	if err != nil || len(found) > 0 {
+		t.Errorf("a search finds %v, %v", found, err)
+	}
 	for _, of := range []string{"room", "q", "adm", "pre", "new", "tar", "rev"} {
 		if left := h.rdb.Keys(t.Context(), of+":{"+h.event+"-rehearsal-*").Val(); len(left) > 0 {
 			t.Errorf("Redis knows %v of it", left)
