@@ -271,10 +271,9 @@ func full(area string) *web.Problem {
 	return conflict("area_full", "not enough places are left in this area", map[string]any{"area": area})
 }
 
-func seatsTaken(extra map[string]any) *web.Problem {
-	p := conflict("seats_taken", "somebody has these seats; nothing was taken", extra)
-	p.Common = true
-	return p
+func seatsTaken(sale *seatmap.Sale, taken *TakenError) *web.Problem {
+	return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", Detail: "somebody has these seats; nothing was taken",
+		Seats: ticketIDs(sale, taken.Seats), Common: true}
 }
 
 // tooFew tells how much of what is wished is left.
@@ -313,7 +312,7 @@ func named(sale *seatmap.Sale, seats []int) map[string]any {
 // explain, and becomes a 500.
 func problem(sale *seatmap.Sale, err error) error {
 	if taken, ok := errors.AsType[*TakenError](err); ok { // nearly every one, in a rush
-		return seatsTaken(named(sale, taken.Seats))
+		return seatsTaken(sale, taken)
 	}
 	var (
 		lost *seatmap.LostError

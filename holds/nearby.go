@@ -46,7 +46,7 @@ type alternative struct {
 
 // withAlternatives is the refusal of seats, with what is free near by.
 func (a *API) withAlternatives(sale *seatmap.Sale, seats []int, taken *TakenError) error {
-	extra := named(sale, taken.Seats)
+	told := seatsTaken(sale, taken)
 	a.nearby.try(func() {
 		m, ok := a.known(sale)
 		if !ok {
@@ -54,10 +54,10 @@ func (a *API) withAlternatives(sale *seatmap.Sale, seats []int, taken *TakenErro
 		}
 		mark(m, taken.Seats, seatmap.Held)
 		if found := near(sale, m, seats); len(found) > 0 {
-			extra["alternatives"] = found
+			told.Extra = map[string]any{"alternatives": found}
 		}
 	})
-	return seatsTaken(extra)
+	return told
 }
 
 // near finds as many seats as these, as many wheelchair spaces among them: of

@@ -16,13 +16,50 @@ import (
 // is away people are let in all the same.
 func (r *Rooms) booked(ctx context.Context, a admission) {
 	r.metrics.unwritten.Add(1)
-	select {
-	case r.books <- a:
-	default:
+	if !r.books.add(a) {
 		r.lately.forget(a.jti)
 		r.metrics.unwritten.Add(-1)
 		r.o.Log.WarnContext(ctx, "an admission is not written down: too many wait to be", "event", a.event, "pass", a.jti)
 	}
+}
+
+// books are the admissions that wait to be written down.
+type books struct {
+	many chan struct{} // of one: bookSize of them wait, or more
+
+	mu      sync.Mutex
+	waiting []admission
+}
+
+// booksSize is how many may wait: those of a minute at the highest rate anybody has
+// named.
+const booksSize = 100_000
+
+func newBooks() *books { return &books{many: make(chan struct{}, 1)} }
+
+// add says whether there was room.
+func (b *books) add(a admission) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.waiting) >= booksSize {
+		return false
+	}
+	if b.waiting = append(b.waiting, a); len(b.waiting) >= bookSize {
+		select {
+		case b.many <- struct{}{}:
+		default:
+		}
+	}
+	return true
+}
+
+// take returns what waits, which waits no longer.
+func (b *books) take() []admission {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := b.waiting
+	b.waiting = nil
+	return all
 }
 
 // lately are the passes that were booked last: whoever is inside asks for theirs again
@@ -62,15 +99,10 @@ func (r *Rooms) write(ctx context.Context) error {
 	defer tick.Stop()
 	for {
 		select {
-		case a := <-r.books:
-			if batch = append(batch, a); len(batch) < bookSize {
-				continue
-			}
+		case <-r.books.many:
 		case <-tick.C:
 		case <-ctx.Done():
-			for len(r.books) > 0 {
-				batch = append(batch, <-r.books)
-			}
+			batch = append(batch, r.books.take()...)
 			if err := r.flush(context.WithoutCancel(ctx), batch); err != nil {
 				r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", len(batch), "err", err)
 				return nil
@@ -78,9 +110,12 @@ func (r *Rooms) write(ctx context.Context) error {
 			r.metrics.unwritten.Add(-int64(len(batch)))
 			return nil
 		}
+		if len(batch) == 0 {
+			batch = r.books.take()
+		}
 		if err := r.flush(ctx, batch); err == nil {
 			r.metrics.unwritten.Add(-int64(len(batch)))
-			batch = batch[:0]
+			batch = nil
 		}
 	}
 }

@@ -55,8 +55,8 @@ type Rooms struct {
 	reads   singleflight.Group // of Postgres
 	serves  *rounds
 	tends   *rounds
-	draws   draws          // that are over
-	books   chan admission // to be written down
+	draws   draws  // that are over
+	books   *books // to be written down
 	lately  lately
 	node    string // by which others know what is said here
 	metrics *metrics
@@ -71,15 +71,11 @@ type Rooms struct {
 	halls   map[string]*hall // by name
 }
 
-// booksSize is how many admissions wait to be written down: those of a minute at
-// the highest rate anybody has named.
-const booksSize = 100_000
-
 // New returns the rooms. It does no I/O.
 func New(o Options) *Rooms {
 	o.Log = cmp.Or(o.Log, slog.Default())
 	o.Wait = cmp.Or(o.Wait, 30*time.Second)
-	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: make(chan admission, booksSize), node: rand.Text(), metrics: newMetrics(), doubts: make(chan suspicion, doubtsSize), halls: make(map[string]*hall)}
+	return &Rooms{o: o, serves: newRounds(), tends: newRounds(), books: newBooks(), node: rand.Text(), metrics: newMetrics(), doubts: make(chan suspicion, doubtsSize), halls: make(map[string]*hall)}
 }
 
 // How often it looks.

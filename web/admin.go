@@ -80,7 +80,7 @@ func Operator(c echo.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if yes, _ := c.Get(operatorKey).(bool); !yes {
+	if !asks(c).operator {
 		return "", notOperator("the session token does not name the role " + roleOperator)
 	}
 	return user, nil
@@ -89,7 +89,7 @@ func Operator(c echo.Context) (string, error) {
 // Scanner returns the account of who lets people in: that of a scanner or of an
 // operator. Its errors are those of Operator.
 func Scanner(c echo.Context) (string, error) {
-	if yes, _ := c.Get(scannerKey).(bool); yes {
+	if asks(c).scanner {
 		return User(c)
 	}
 	return Operator(c)
@@ -119,15 +119,7 @@ func notOperator(detail string) *Problem {
 
 // AsOperator is middleware that gives every request the same account, an
 // operator's.
-func AsOperator(user string) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			c.Set(userKey, user)
-			c.Set(operatorKey, true)
-			return next(c)
-		}
-	}
-}
+func AsOperator(user string) echo.MiddlewareFunc { return as(bearer{user: user, operator: true}) }
 
 // recorded carries out a call between the two entries of the trail.
 func recorded(c echo.Context, trail Trail, keys Keys, operator string, log *slog.Logger, next echo.HandlerFunc) error {

@@ -184,7 +184,7 @@ func (d *draft) answer(err error) Answer {
 	if err != nil && d.status == 0 {
 		p := asProblem(err)
 		a.Status, a.Code = p.Status, p.Code
-		a.Body, _ = p.body() // what cannot be told is logged where it is sent
+		a.Body, _ = p.body(nil) // what cannot be told is logged where it is sent
 		header = header.Clone()
 		p.setHeader(header)
 	}

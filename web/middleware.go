@@ -19,17 +19,47 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 )
 
+// answered gives every answer its headers and a line of the log. It is one link of
+// the chain, as guarded is: echo makes every link anew for every request.
+func answered(log *slog.Logger, headers []header) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) error {
+			start, h := time.Now(), c.Response().Header()
+			h.Set(echo.HeaderXRequestID, requestID(c.Request()))
+			for _, o := range headers {
+				h[o.name] = o.value
+			}
+			err := next(c)
+			if err != nil {
+				c.Error(err) // answer now, so that the status logged is the one sent
+			}
+			accessLog(c, log, start, err)
+			return nil
+		}
+	}
+}
+
+// guarded lets a request pass that no handler can be harmed by, and survives a panic
+// of one.
+func guarded(larger map[string]int64) echo.MiddlewareFunc {
+	return func(next echo.HandlerFunc) echo.HandlerFunc {
+		return func(c echo.Context) (err error) {
+			defer recoverPanic(&err)
+			if err := queryIsText(c); err != nil {
+				return err
+			}
+			return limitBody(c, larger, next)
+		}
+	}
+}
+
 // requestID keeps the id a proxy in front has given, when it looks like one,
 // and makes one otherwise. It is answered and logged as X-Request-Id.
-func requestID(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		id := c.Request().Header.Get(echo.HeaderXRequestID)
-		if !plainID(id) {
-			id = rand.Text()
-		}
-		c.Response().Header().Set(echo.HeaderXRequestID, id)
-		return next(c)
+func requestID(r *http.Request) string {
+	if id := r.Header.Get(echo.HeaderXRequestID); plainID(id) {
+		return id
 	}
+	return rand.Text()
 }
 
 // plainID says whether s may be repeated in a log and a header.
@@ -45,53 +75,41 @@ func plainID(s string) bool {
 	return true
 }
 
-// accessLog writes one line a request, when it has been answered. A stream or a
+// accessLog writes the line of a request that has been answered. A stream or a
 // socket that the hub has parked is logged when it has begun, any other when it
 // ends. What machines ask for all the time, and answers that are
 // one of thousands a second, are lines of level debug.
-func accessLog(log *slog.Logger) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			start := time.Now()
-			err := next(c)
-			if err != nil {
-				c.Error(err) // answer now, so that the status logged is the one sent
-			}
-			r, w, level := c.Request(), c.Response(), slog.LevelInfo
-			if quiet(c.Path()) || common(err) {
-				level = slog.LevelDebug
-			}
-			if !log.Enabled(r.Context(), level) {
-				return nil
-			}
-			log.LogAttrs(r.Context(), level, "request",
-				slog.String("id", w.Header().Get(echo.HeaderXRequestID)),
-				slog.String("method", r.Method),
-				slog.String("uri", maskedURI(r.URL)),
-				slog.String("route", c.Path()),
-				slog.Int("status", w.Status),
-				slog.Int64("bytes", w.Size),
-				slog.Float64("took_ms", float64(time.Since(start).Microseconds())/1000),
-				slog.String("from", c.RealIP()))
-			return nil
-		}
+func accessLog(c echo.Context, log *slog.Logger, start time.Time, err error) {
+	r, w, level := c.Request(), c.Response(), slog.LevelInfo
+	if quiet(c.Path()) || common(err) {
+		level = slog.LevelDebug
 	}
+	if !log.Enabled(r.Context(), level) {
+		return
+	}
+	log.LogAttrs(r.Context(), level, "request",
+		slog.String("id", w.Header().Get(echo.HeaderXRequestID)),
+		slog.String("method", r.Method),
+		slog.String("uri", maskedURI(r.URL)),
+		slog.String("route", c.Path()),
+		slog.Int("status", w.Status),
+		slog.Int64("bytes", w.Size),
+		slog.Float64("took_ms", float64(time.Since(start).Microseconds())/1000),
+		slog.String("from", c.RealIP()))
 }
 
 // queryIsText refuses a query that no store could look up: one with a zero byte in
 // it, or that is not UTF-8. What a path names, each call looks up in its own way.
-func queryIsText(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if c.Request().URL.RawQuery == "" {
-			return next(c)
-		}
-		for name, values := range c.QueryParams() {
-			if text := name + strings.Join(values, ""); strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
-				return Bad("bad_request", "the query holds a zero byte or is not UTF-8")
-			}
-		}
-		return next(c)
+func queryIsText(c echo.Context) error {
+	if c.Request().URL.RawQuery == "" {
+		return nil
 	}
+	for name, values := range c.QueryParams() {
+		if text := name + strings.Join(values, ""); strings.ContainsRune(text, 0) || !utf8.ValidString(text) {
+			return Bad("bad_request", "the query holds a zero byte or is not UTF-8")
+		}
+	}
+	return nil
 }
 
 // quiet names the routes a machine asks for all the time.
@@ -165,33 +183,19 @@ var ours = []header{
 	{"Cross-Origin-Opener-Policy", []string{"same-origin"}},
 }
 
-func securityHeaders(sources map[string]string) echo.MiddlewareFunc {
-	all := append([]header{{"Content-Security-Policy", []string{policyWith(sources)}}}, ours...)
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			h := c.Response().Header()
-			for _, o := range all {
-				h[o.name] = o.value
-			}
-			return next(c)
-		}
-	}
+func securityHeaders(sources map[string]string) []header {
+	return append([]header{{"Content-Security-Policy", []string{policyWith(sources)}}}, ours...)
 }
 
-// recoverPanic turns a panic of a handler into an error with its stack, which
-// the error handler logs and answers as a 500.
-func recoverPanic(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) (err error) {
-		defer func() {
-			switch r := recover(); r {
-			case nil:
-			case http.ErrAbortHandler:
-				panic(r) // net/http's own way to drop a connection
-			default:
-				err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
-			}
-		}()
-		return next(c)
+// recoverPanic, deferred, turns a panic of a handler into an error with its stack,
+// which the error handler logs and answers as a 500.
+func recoverPanic(err *error) {
+	switch r := recover(); r {
+	case nil:
+	case http.ErrAbortHandler:
+		panic(r) // net/http's own way to drop a connection
+	default:
+		*err = fmt.Errorf("panic: %v\n%s", r, debug.Stack())
 	}
 }
 
@@ -200,21 +204,17 @@ var bodyLimit = middleware.BodyLimit(strconv.Itoa(BodyLimit))
 // limitBody bounds a body in bytes, by route where that is in larger, and in
 // time. The deadline is the request's own: one for the whole server would end a
 // stream too.
-func limitBody(larger map[string]int64) echo.MiddlewareFunc {
-	return func(next echo.HandlerFunc) echo.HandlerFunc {
-		return func(c echo.Context) error {
-			size, most, limited := c.Request().ContentLength, int64(BodyLimit), bodyLimit
-			if size != 0 {
-				// A writer that knows no deadlines is a test's: it needs none.
-				_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
-			}
-			if n, is := larger[c.Path()]; is && size != 0 {
-				most, limited = n, middleware.BodyLimit(strconv.FormatInt(n, 10))
-			}
-			if 0 <= size && size <= most { // net/http gives no more than was announced
-				return next(c)
-			}
-			return limited(next)(c)
-		}
+func limitBody(c echo.Context, larger map[string]int64, next echo.HandlerFunc) error {
+	size, most, limited := c.Request().ContentLength, int64(BodyLimit), bodyLimit
+	if size != 0 {
+		// A writer that knows no deadlines is a test's: it needs none.
+		_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
 	}
+	if n, is := larger[c.Path()]; is && size != 0 {
+		most, limited = n, middleware.BodyLimit(strconv.FormatInt(n, 10))
+	}
+	if 0 <= size && size <= most { // net/http gives no more than was announced
+		return next(c)
+	}
+	return limited(next)(c)
 }

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -24,7 +26,8 @@ type Problem struct {
 	Code       string // stable, snake_case
 	Detail     string
 	RetryAfter time.Duration  // sent as Retry-After when above zero
-	Extra      map[string]any // further members, such as the seats that are gone
+	Seats      []string       // the member seats, of a refusal that names some; nil: it has none
+	Extra      map[string]any // further members
 	Common     bool           // one of thousands a second in a rush: counted, and logged at debug only
 }
 
@@ -33,8 +36,10 @@ func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
 // MarshalJSON writes type, title, status, code and detail and then the extra
 // members beside them. It is by hand: in a rush nearly every answer is one.
-func (p *Problem) MarshalJSON() ([]byte, error) {
-	b := append(make([]byte, 0, 256), `{"type":"about:blank","title":`...)
+func (p *Problem) MarshalJSON() ([]byte, error) { return p.append(make([]byte, 0, problemSize)) }
+
+func (p *Problem) append(b []byte) ([]byte, error) {
+	b = append(b, `{"type":"about:blank","title":`...)
 	b = appendText(b, http.StatusText(p.Status))
 	b = append(b, `,"status":`...)
 	b = strconv.AppendInt(b, int64(p.Status), 10)
@@ -42,35 +47,41 @@ func (p *Problem) MarshalJSON() ([]byte, error) {
 	b = appendText(b, p.Code)
 	b = append(b, `,"detail":`...)
 	b = appendText(b, p.Detail)
-	names := make([]string, 0, 4) // more than nearly every problem has
-	for name := range p.Extra {
-		if !slices.Contains(members, name) {
-			names = append(names, name)
-		}
+	if p.Seats != nil {
+		b = appendTexts(append(b, `,"seats":`...), p.Seats)
 	}
-	slices.Sort(names)
-	for _, name := range names {
-		b = append(appendText(append(b, ','), name), ':')
+	if len(p.Extra) > 0 {
 		var err error
-		if b, err = appendValue(b, p.Extra[name]); err != nil {
-			return nil, fmt.Errorf("member %s of a problem: %w", name, err)
+		if b, err = p.appendExtra(b); err != nil {
+			return nil, err
 		}
 	}
 	return append(b, '}'), nil
 }
 
-// appendValue appends v as JSON.
-func appendValue(b []byte, v any) ([]byte, error) {
-	texts, ok := v.([]string)
-	if !ok || len(texts) == 0 {
-		value, err := json.Marshal(v)
-		return append(b, value...), err
+func (p *Problem) appendExtra(b []byte) ([]byte, error) {
+	for _, name := range slices.Sorted(maps.Keys(p.Extra)) {
+		if slices.Contains(members, name) {
+			continue
+		}
+		value, err := json.Marshal(p.Extra[name])
+		if err != nil {
+			return nil, fmt.Errorf("member %s of a problem: %w", name, err)
+		}
+		b = append(append(appendText(append(b, ','), name), ':'), value...)
 	}
+	return b, nil
+}
+
+func appendTexts(b []byte, texts []string) []byte {
+	b = append(b, '[')
 	for i, text := range texts {
-		b = append(b, "[,"[min(i, 1)])
+		if i > 0 {
+			b = append(b, ',')
+		}
 		b = appendText(b, text)
 	}
-	return append(b, ']'), nil
+	return append(b, ']')
 }
 
 // members every problem has.
@@ -108,7 +119,9 @@ func ErrorHandler(log *slog.Logger) echo.HTTPErrorHandler {
 				"status", p.Status, "code", p.Code, "err", err)
 		}
 		p.setHeader(c.Response().Header())
-		body, err := p.body()
+		memory := bodies.Get().(*[problemSize]byte)
+		defer bodies.Put(memory)
+		body, err := p.body(memory[:0])
 		if err != nil {
 			log.ErrorContext(ctx, "problem not told", "code", p.Code, "err", err)
 		}
@@ -119,17 +132,26 @@ func ErrorHandler(log *slog.Logger) echo.HTTPErrorHandler {
 	}
 }
 
+// body is what is sent of p, in memory when it fits.
+func (p *Problem) body(memory []byte) ([]byte, error) {
+	body, err := p.append(memory)
+	return append(body, '\n'), err
+}
+
+// problemSize is how long nearly every problem is at most, in bytes.
+const problemSize = 512
+
+// bodies are memory for a problem each, which nobody keeps once it is written.
+var bodies = sync.Pool{New: func() any { return new([problemSize]byte) }}
+
+// What every problem says of itself, as header says.
+var problemType, notStored = []string{"application/problem+json"}, []string{"no-store"}
+
 func (p *Problem) setHeader(h http.Header) {
-	h.Set(echo.HeaderContentType, "application/problem+json")
-	h.Set("Cache-Control", "no-store")
+	h["Content-Type"], h["Cache-Control"] = problemType, notStored
 	if p.RetryAfter > 0 {
 		h.Set("Retry-After", strconv.Itoa(int((p.RetryAfter+time.Second-1)/time.Second)))
 	}
-}
-
-func (p *Problem) body() ([]byte, error) {
-	body, err := p.MarshalJSON()
-	return append(body, '\n'), err
 }
 
 // Status is what an error that a handler returns is answered with.

@@ -200,28 +200,23 @@ func (s *Sessions) refusal(err error) *Problem {
 // not hold is a 401 everywhere, public routes too: whoever sends one wants to
 // be somebody, and silence would hide that the session is over.
 func (s *Sessions) Middleware(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		header := c.Request().Header.Get(echo.HeaderAuthorization)
-		if header == "" {
-			return next(c)
-		}
-		scheme, token, _ := strings.Cut(header, " ")
-		if !strings.EqualFold(scheme, "Bearer") {
-			return invalid("send the session token as Authorization: Bearer <token>")
-		}
-		b, err := s.bearer(strings.TrimSpace(token))
-		if err != nil {
-			return err
-		}
-		c.Set(userKey, b.user)
-		if b.operator {
-			c.Set(operatorKey, true)
-		}
-		if b.scanner {
-			c.Set(scannerKey, true)
-		}
+	return func(c echo.Context) error { return s.serve(c, next) }
+}
+
+func (s *Sessions) serve(c echo.Context, next echo.HandlerFunc) error {
+	header := c.Request().Header.Get(echo.HeaderAuthorization)
+	if header == "" {
 		return next(c)
 	}
+	scheme, token, _ := strings.Cut(header, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return invalid("send the session token as Authorization: Bearer <token>")
+	}
+	b, err := s.bearer(strings.TrimSpace(token))
+	if err != nil {
+		return err
+	}
+	return next(&borne{c, b})
 }
 
 // API is the group /v1 of e, whose every request goes through Middleware. It is
@@ -235,13 +230,12 @@ func (s *Sessions) API(e *echo.Echo) *echo.Group {
 // one, behind it before every request below /v1/admin.
 func (s *Sessions) guard(e *echo.Echo, admin echo.MiddlewareFunc) {
 	e.Use(func(next echo.HandlerFunc) echo.HandlerFunc {
-		checked := s.Middleware(next)
 		return func(c echo.Context) error {
 			switch path := c.Request().URL.Path; {
 			case admin != nil && (path == "/v1/admin" || strings.HasPrefix(path, "/v1/admin/")):
-				return s.Middleware(admin(next))(c)
+				return s.serve(c, admin(next))
 			case strings.HasPrefix(path, "/v1/"):
-				return checked(c)
+				return s.serve(c, next)
 			}
 			return next(c)
 		}

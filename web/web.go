@@ -68,11 +68,11 @@ func New(o Options) *echo.Echo {
 	e.Server.IdleTimeout = idleTimeout
 	e.Server.MaxHeaderBytes = 32 << 10
 	e.Server.ErrorLog = slog.NewLogLogger(log.Handler(), slog.LevelWarn)
-	e.Use(requestID, accessLog(log), securityHeaders(o.Sources))
+	e.Use(answered(log, securityHeaders(o.Sources)))
 	if len(o.Origins) > 0 {
 		e.Use(crossOrigin(o.Origins))
 	}
-	e.Use(recoverPanic, limitBody(o.Bodies), queryIsText)
+	e.Use(guarded(o.Bodies))
 	return e
 }
 
