@@ -12,11 +12,6 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-const (
-	operatorKey = "seatcast.operator"
-	scannerKey  = "seatcast.scanner"
-)
-
 // ScanPath is the one call below /v1/admin that is a scanner's too.
 const ScanPath = "/v1/admin/scan"
 
