@@ -263,6 +263,11 @@ func refuse(code, detail string, extra map[string]any) *web.Problem {
 	return &web.Problem{Status: http.StatusUnprocessableEntity, Code: code, Detail: detail, Extra: extra}
 }
 
+// refuseSeats refuses a request for these seats of it.
+func refuseSeats(code, detail string, seats []string) *web.Problem {
+	return &web.Problem{Status: http.StatusUnprocessableEntity, Code: code, Detail: detail, Seats: seats}
+}
+
 func conflict(code, detail string, extra map[string]any) *web.Problem {
 	return &web.Problem{Status: http.StatusConflict, Code: code, Detail: detail, Extra: extra}
 }
@@ -304,10 +309,6 @@ func ticketIDs(sale *seatmap.Sale, seats []int) []string {
 	return ids
 }
 
-func named(sale *seatmap.Sale, seats []int) map[string]any {
-	return map[string]any{"seats": ticketIDs(sale, seats)}
-}
-
 // problem is how each outcome is told. What is not in the table is ours to
 // explain, and becomes a 500.
 func problem(sale *seatmap.Sale, err error) error {
@@ -329,10 +330,11 @@ func problem(sale *seatmap.Sale, err error) error {
 	case errors.Is(err, seatmap.ErrBadWish):
 		return badWish(strings.TrimPrefix(err.Error(), seatmap.ErrBadWish.Error()+": "))
 	case errors.Is(err, errContended):
-		return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", RetryAfter: time.Second, Extra: map[string]any{"seats": []string{}},
+		return &web.Problem{Status: http.StatusConflict, Code: "seats_taken", RetryAfter: time.Second, Seats: []string{},
 			Detail: "others were faster each time; nothing was taken: send the same request again"}
 	case errors.As(err, &lost):
-		return conflict("seats_lost", "somebody else has these seats of the booking", named(sale, lost.Seats))
+		return &web.Problem{Status: http.StatusConflict, Code: "seats_lost", Detail: "somebody else has these seats of the booking",
+			Seats: ticketIDs(sale, lost.Seats)}
 	case errors.As(err, &area):
 		return full(area.Area)
 	case errors.Is(err, ErrSealed):

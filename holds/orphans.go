@@ -28,8 +28,8 @@ func (a *API) refuseOrphans(ctx context.Context, sale *seatmap.Sale, own, seats 
 	}
 	mark(m, own, seatmap.Available)
 	if left := sale.Index.Seating().Orphans(m, seats); len(left) > 0 {
-		return refuse("orphan_left", "this would leave a single seat that hardly anybody buys; nothing was taken. "+
-			"Take that seat too, or move by one: from one end of the free seats any number can be had", named(sale, left))
+		return refuseSeats("orphan_left", "this would leave a single seat that hardly anybody buys; nothing was taken. "+
+			"Take that seat too, or move by one: from one end of the free seats any number can be had", ticketIDs(sale, left))
 	}
 	return nil
 }

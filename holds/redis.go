@@ -82,9 +82,9 @@ func Options(urls string) (*redis.UniversalOptions, error) {
 	return &o, nil
 }
 
-// connBuffer is what a connection reads and writes at a time, in bytes. Nearly every
-// call of ours is shorter, and memory that stays is looked through by the collector
-// and makes it leave more behind.
+// connBuffer is what a connection reads and writes at a time, in bytes: nearly every
+// call of ours is shorter. The more memory stays, the more is left behind before it is
+// collected.
 const connBuffer = 4 << 10
 
 // reloadEvery is how long a client of a cluster goes on asking a primary that

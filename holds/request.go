@@ -90,10 +90,10 @@ func price(sale *seatmap.Sale, seats []int, areas map[string]int) (json.RawMessa
 func seatsOf(sale *seatmap.Sale, ids []string) ([]int, error) {
 	seats, unknown, twice := sale.Index.Named(ids)
 	if len(unknown) > 0 {
-		return nil, refuse("unknown_seat", "this event has no such seats", map[string]any{"seats": unknown})
+		return nil, refuseSeats("unknown_seat", "this event has no such seats", unknown)
 	}
 	if len(twice) > 0 {
-		return nil, refuse("duplicate_seat", "name each seat once", map[string]any{"seats": twice})
+		return nil, refuseSeats("duplicate_seat", "name each seat once", twice)
 	}
 	return seats, nil
 }

@@ -3,7 +3,6 @@ package waitingroom
 import (
 	"context"
 	"errors"
-	"slices"
 	"sync"
 	"time"
 
@@ -25,15 +24,15 @@ func (r *Rooms) booked(ctx context.Context, a admission) {
 
 // books are the admissions that wait to be written down.
 type books struct {
-	many chan struct{} // of one: bookSize of them wait, or more
+	many chan struct{} // bookSize of them wait, or more; one such signal is enough
 
 	mu      sync.Mutex
 	waiting []admission
 }
 
-// booksSize is how many may wait: those of a minute at the highest rate anybody has
-// named.
-const booksSize = 100_000
+// mostWaiting is how many may wait, beside those that are being written: those of a
+// minute at the highest rate anybody has named.
+const mostWaiting = 100_000
 
 func newBooks() *books { return &books{many: make(chan struct{}, 1)} }
 
@@ -41,7 +40,7 @@ func newBooks() *books { return &books{many: make(chan struct{}, 1)} }
 func (b *books) add(a admission) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.waiting) >= booksSize {
+	if len(b.waiting) >= mostWaiting {
 		return false
 	}
 	if b.waiting = append(b.waiting, a); len(b.waiting) >= bookSize {
@@ -53,13 +52,16 @@ func (b *books) add(a admission) bool {
 	return true
 }
 
-// take returns what waits, which waits no longer.
+// take returns those that have waited longest, bookSize at most.
 func (b *books) take() []admission {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	all := b.waiting
-	b.waiting = nil
-	return all
+	n := min(len(b.waiting), bookSize)
+	taken := b.waiting[:n:n]
+	if b.waiting = b.waiting[n:]; len(b.waiting) == 0 {
+		b.waiting = nil // they are forgotten with the last of them
+	}
+	return taken
 }
 
 // lately are the passes that were booked last: whoever is inside asks for theirs again
@@ -77,7 +79,7 @@ func (l *lately) first(jti string) bool {
 		return false
 	}
 	_, is := l.old[jti]
-	if l.young == nil || len(l.young) >= booksSize {
+	if l.young == nil || len(l.young) >= mostWaiting {
 		l.young, l.old = make(map[string]struct{}), l.young
 	}
 	l.young[jti] = struct{}{}
@@ -92,57 +94,67 @@ func (l *lately) forget(jti string) {
 	delete(l.old, jti)
 }
 
-// write writes admissions down until ctx ends, and then what is left.
+// write writes admissions down until ctx ends, and then what is left. While Postgres is
+// away it is asked once every bookEvery.
 func (r *Rooms) write(ctx context.Context) error {
-	var batch []admission
 	tick := time.NewTicker(bookEvery)
 	defer tick.Stop()
-	for {
+	var batch []admission // nil: all that was taken is written
+	for many := r.books.many; ; {
 		select {
-		case <-r.books.many:
+		case <-many:
 		case <-tick.C:
 		case <-ctx.Done():
-			batch = append(batch, r.books.take()...)
-			if err := r.flush(context.WithoutCancel(ctx), batch); err != nil {
-				r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", len(batch), "err", err)
-				return nil
-			}
-			r.metrics.unwritten.Add(-int64(len(batch)))
-			return nil
+			return r.writeRest(context.WithoutCancel(ctx), batch)
 		}
-		if len(batch) == 0 {
-			batch = r.books.take()
-		}
-		if err := r.flush(ctx, batch); err == nil {
-			r.metrics.unwritten.Add(-int64(len(batch)))
-			batch = nil
+		if batch = r.written(context.WithoutCancel(ctx), batch); batch == nil {
+			many = r.books.many
+		} else {
+			many = nil
 		}
 	}
+}
+
+// written writes batch and what waits, and returns the part that Postgres, being away,
+// has not taken; nil when it has taken all.
+func (r *Rooms) written(ctx context.Context, batch []admission) []admission {
+	if batch == nil {
+		batch = r.books.take()
+	}
+	for ; len(batch) > 0; batch = r.books.take() {
+		if err := r.flush(ctx, batch); err != nil {
+			return batch
+		}
+		r.metrics.unwritten.Add(-int64(len(batch)))
+	}
+	return nil
+}
+
+// writeRest is the last attempt.
+func (r *Rooms) writeRest(ctx context.Context, batch []admission) error {
+	if batch = r.written(ctx, batch); batch != nil {
+		r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", r.metrics.unwritten.Load())
+	}
+	return nil
 }
 
 // flush writes admissions down; an error says that Postgres is away. Of those it does
 // not take, as of a room that is gone, none keeps the others from being written.
 func (r *Rooms) flush(ctx context.Context, batch []admission) error {
-	for part := range slices.Chunk(batch, bookSize) {
-		err := r.o.Store.book(ctx, part)
-		switch {
-		case err == nil:
-		case errors.Is(err, seatmap.ErrUnavailable):
-			return err
-		case len(part) == 1 && ofNoRoom(err): // its lines went with it, and this one would have
-			r.lately.forget(part[0].jti)
-		case len(part) == 1:
-			r.lately.forget(part[0].jti)
-			r.o.Log.ErrorContext(ctx, "an admission is not written down", "event", part[0].event, "pass", part[0].jti, "err", err)
-		default:
-			for _, half := range [][]admission{part[:len(part)/2], part[len(part)/2:]} {
-				if err := r.flush(ctx, half); err != nil {
-					return err
-				}
-			}
-		}
+	err := r.o.Store.book(ctx, batch)
+	switch {
+	case err == nil, errors.Is(err, seatmap.ErrUnavailable):
+		return err
+	case len(batch) == 1 && ofNoRoom(err): // its lines went with it, and this one would have
+		r.lately.forget(batch[0].jti)
+		return nil
+	case len(batch) == 1:
+		r.lately.forget(batch[0].jti)
+		r.o.Log.ErrorContext(ctx, "an admission is not written down", "event", batch[0].event, "pass", batch[0].jti, "err", err)
+		return nil
 	}
-	return nil
+	half := len(batch) / 2
+	return errors.Join(r.flush(ctx, batch[:half]), r.flush(ctx, batch[half:]))
 }
 
 // ofNoRoom says whether an admission was not taken because its room has been removed.

@@ -36,12 +36,12 @@ func Bind(c echo.Context, v any) error {
 	}
 }
 
-// bodyReader is a decoder of one body after the other: a new one for each is a sixth
-// of all the memory that a refusal leaves behind.
+// bodyReader is a decoder of one body after the other: a new one for each would be
+// much of what a refusal leaves behind.
 type bodyReader struct {
 	*json.Decoder
 	body io.Reader
-	read int64 // of all bodies
+	read int // bytes of body
 }
 
 var readers = sync.Pool{New: func() any {
@@ -52,15 +52,17 @@ var readers = sync.Pool{New: func() any {
 }}
 
 // Read reads the body there is.
-func (d *bodyReader) Read(p []byte) (int, error) { return d.body.Read(p) }
+func (d *bodyReader) Read(p []byte) (int, error) {
+	n, err := d.body.Read(p)
+	d.read += n
+	return n, err
+}
 
-// release is for one that has come to the end of a body, and remembers nothing of it.
-// After an error it is dropped, and after a long body, which would be kept.
+// release gives back a reader that has come to the end of a body. After an error one
+// is dropped; after a long body too, whose buffer would be kept.
 func (d *bodyReader) release() {
-	d.body = nil
-	long := d.InputOffset() - d.read
-	d.read = d.InputOffset()
-	if long <= keptBody {
+	if d.read <= keptBody {
+		d.body, d.read = nil, 0
 		readers.Put(d)
 	}
 }

@@ -19,12 +19,18 @@ import (
 	"github.com/labstack/echo/v4/middleware"
 )
 
-// answered gives every answer its headers and a line of the log. It is one link of
-// the chain, as guarded is: echo makes every link anew for every request.
+// answered bounds how long a body may take, whoever answers before it is read, gives
+// every answer its headers, answers errors, and writes a line of the log. It is one
+// link of the chain, as guarded is: echo makes every link anew for every request.
 func answered(log *slog.Logger, headers []header) echo.MiddlewareFunc {
 	return func(next echo.HandlerFunc) echo.HandlerFunc {
 		return func(c echo.Context) error {
 			start, h := time.Now(), c.Response().Header()
+			if c.Request().ContentLength != 0 {
+				// The deadline is the request's own: one for the whole server would end a
+				// stream too. A writer that knows no deadlines is a test's: it needs none.
+				_ = http.NewResponseController(c.Response()).SetReadDeadline(start.Add(bodyTimeout))
+			}
 			h.Set(echo.HeaderXRequestID, requestID(c.Request()))
 			for _, o := range headers {
 				h[o.name] = o.value
@@ -201,15 +207,9 @@ func recoverPanic(err *error) {
 
 var bodyLimit = middleware.BodyLimit(strconv.Itoa(BodyLimit))
 
-// limitBody bounds a body in bytes, by route where that is in larger, and in
-// time. The deadline is the request's own: one for the whole server would end a
-// stream too.
+// limitBody bounds a body in bytes, by route where that is in larger.
 func limitBody(c echo.Context, larger map[string]int64, next echo.HandlerFunc) error {
 	size, most, limited := c.Request().ContentLength, int64(BodyLimit), bodyLimit
-	if size != 0 {
-		// A writer that knows no deadlines is a test's: it needs none.
-		_ = http.NewResponseController(c.Response()).SetReadDeadline(time.Now().Add(bodyTimeout))
-	}
 	if n, is := larger[c.Path()]; is && size != 0 {
 		most, limited = n, middleware.BodyLimit(strconv.FormatInt(n, 10))
 	}

@@ -34,8 +34,9 @@ type Problem struct {
 // Error makes a Problem an error.
 func (p *Problem) Error() string { return p.Code + ": " + p.Detail }
 
-// MarshalJSON writes type, title, status, code and detail and then the extra
-// members beside them. It is by hand: in a rush nearly every answer is one.
+// MarshalJSON writes type, title, status, code and detail, seats when there are some,
+// and then the extra members by name. It is by hand: in a rush nearly every answer is
+// one.
 func (p *Problem) MarshalJSON() ([]byte, error) { return p.append(make([]byte, 0, problemSize)) }
 
 func (p *Problem) append(b []byte) ([]byte, error) {
@@ -144,7 +145,7 @@ const problemSize = 512
 // bodies are memory for a problem each, which nobody keeps once it is written.
 var bodies = sync.Pool{New: func() any { return new([problemSize]byte) }}
 
-// What every problem says of itself, as header says.
+// Values of headers that all problems share: see header.
 var problemType, notStored = []string{"application/problem+json"}, []string{"no-store"}
 
 func (p *Problem) setHeader(h http.Header) {

@@ -6,8 +6,8 @@ import (
 	"github.com/labstack/echo/v4"
 )
 
-// borne is a request of somebody who is known. It is no value Set in the request,
-// which would make a map for each.
+// borne is the context of a request whose bearer is known: Set would make a map for
+// each.
 type borne struct {
 	echo.Context
 	bearer bearer
