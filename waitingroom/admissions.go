@@ -105,11 +105,13 @@ func (r *Rooms) write(ctx context.Context) error {
 		case <-many:
 		case <-tick.C:
 		case <-ctx.Done():
-			return r.writeRest(context.WithoutCancel(ctx), batch)
+			if r.written(context.WithoutCancel(ctx), batch) != nil {
+				r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", r.metrics.unwritten.Load())
+			}
+			return nil
 		}
-		if batch = r.written(context.WithoutCancel(ctx), batch); batch == nil {
-			many = r.books.many
-		} else {
+		many = r.books.many
+		if batch = r.written(context.WithoutCancel(ctx), batch); batch != nil {
 			many = nil
 		}
 	}
@@ -126,14 +128,6 @@ func (r *Rooms) written(ctx context.Context, batch []admission) []admission {
 			return batch
 		}
 		r.metrics.unwritten.Add(-int64(len(batch)))
-	}
-	return nil
-}
-
-// writeRest is the last attempt.
-func (r *Rooms) writeRest(ctx context.Context, batch []admission) error {
-	if batch = r.written(ctx, batch); batch != nil {
-		r.o.Log.ErrorContext(ctx, "admissions not written down", "how many", r.metrics.unwritten.Load())
 	}
 	return nil
 }

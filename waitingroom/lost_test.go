@@ -164,3 +164,27 @@ func TestAnAdmissionThatPostgresDidNotTakeIsWrittenDownWhenTheyAskAgain(t *testi
 	b.enters("ann", "")
 	eventually(t, "it is written down", func() bool { return b.count(`SELECT count(*) FROM room_admissions WHERE user_id = 'ann'`) == 1 })
 }
+
+func TestAnAdmissionThatIsBeingWrittenAsTheNodeEndsIsWritten(t *testing.T) {
+	b := newBox(t)
+	b.put(plan(6000, 5, 10))
+	b.joins("ann", "")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ended := make(chan error, 1) // one error
+	go func() { ended <- b.rooms.Run(ctx, nil) }()
+	kept, err := b.pool.Begin(t.Context())
+	b.must(err)
+	_, err = kept.Exec(t.Context(), `LOCK TABLE room_admissions IN SHARE MODE`)
+	b.must(err)
+	b.enters("ann", "")
+	eventually(t, "it is being written", func() bool {
+		return b.count(`SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'room_admissions'::regclass`) == 1
+	})
+	cancel()
+	b.must(kept.Commit(t.Context()))
+	b.must(<-ended)
+	if n := b.count(`SELECT count(*) FROM room_admissions WHERE user_id = 'ann'`); n != 1 {
+		t.Errorf("%d admissions are written down, want 1", n)
+	}
+}

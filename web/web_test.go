@@ -426,3 +426,37 @@ func TestAQueryThatIsNoTextIsRefusedAndReachesNoHandler(t *testing.T) {
 		}
 	}
 }
+
+// timed is an answer that knows until when the body of its request may be read.
+type timed struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (w *timed) SetReadDeadline(t time.Time) error {
+	w.until = t
+	return nil
+}
+
+func TestABodyHasADeadlineWhoeverAnswersBeforeItIsRead(t *testing.T) {
+	e := web.New(web.Options{Log: slog.New(slog.DiscardHandler), Origins: []string{"*"}})
+	e.POST("/v1/x", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+	for _, ask := range []struct {
+		method, path, body string
+		status             int
+	}{
+		{http.MethodPost, "/v1/x", "{}", http.StatusNoContent},
+		{http.MethodPost, "/v1/x?name=%00", "{}", http.StatusBadRequest},
+		{http.MethodPost, "/v1/x", strings.Repeat(" ", web.BodyLimit+1), http.StatusRequestEntityTooLarge},
+		{http.MethodPost, "/v1/nothing", "{}", http.StatusNotFound},
+		{http.MethodOptions, "/v1/x", "{}", http.StatusNoContent},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), ask.method, ask.path, strings.NewReader(ask.body))
+		r.Header.Set("Origin", "https://house.example")
+		w := &timed{ResponseRecorder: httptest.NewRecorder()}
+		e.ServeHTTP(w, r)
+		if w.Code != ask.status || !w.until.After(time.Now()) {
+			t.Errorf("%s %s: answered %d, want %d, and its body may be read until %v", ask.method, ask.path, w.Code, ask.status, w.until)
+		}
+	}
+}
