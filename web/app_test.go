@@ -27,6 +27,32 @@ func client(t *testing.T, mount func(g *echo.Group)) string {
 // noAPI is for tests of browsertest.Modules alone.
 func noAPI(*echo.Group) {}
 
+func TestWhoReadsIsToldOnAPageThatThereIsNothing(t *testing.T) {
+	url := client(t, noAPI)
+	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for _, path := range []string{"/nothing", "/nothing/below", "/tickets/1"} {
+		res, body := do(t, "GET", url+path, "", "Accept", browser)
+		if res.StatusCode != http.StatusNotFound || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") || !strings.Contains(body, `<a href="/">`) {
+			t.Errorf("%s: %d %s %.60s", path, res.StatusCode, res.Header.Get("Content-Type"), body)
+		}
+	}
+	for _, asked := range [][3]string{{"GET", "/nothing", "*/*"}, {"GET", "/nothing", "application/json"}, {"POST", "/nothing", browser},
+		{"GET", "/v1", browser}, {"GET", "/v1/nothing", browser}, {"GET", "/app/0/nothing.js", browser}} {
+		if res, body := do(t, asked[0], url+asked[1], "", "Accept", asked[2]); res.StatusCode != http.StatusNotFound || code(t, body) != "not_found" {
+			t.Errorf("%v: %d %.60s", asked, res.StatusCode, body)
+		}
+	}
+}
+
+func TestAnAddressWithASlashTooManyLeadsToItsPage(t *testing.T) {
+	url := client(t, noAPI)
+	for from, to := range map[string]string{"/events": "/", "/events/": "/", "/queue/": "/", "/tickets/": "/tickets", "/console/": "/console"} {
+		if res, _ := do(t, "GET", url+from, "", "Accept", "text/html"); res.StatusCode != http.StatusOK || res.Request.URL.Path != to {
+			t.Errorf("%s: %d, at %s", from, res.StatusCode, res.Request.URL.Path)
+		}
+	}
+}
+
 func TestAMapIsReadAsItIsSent(t *testing.T) {
 	p := browsertest.Open(t, client(t, noAPI))
 	// Byte 0 holds seats 0 to 3 as 0, 1, 2, 3; byte 1 holds seat 4 as 2; seat 5

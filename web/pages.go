@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"mime"
+	"net/http"
 	"path"
 	"strings"
 
@@ -29,12 +30,27 @@ type asset struct {
 // event at /events/{event}, that of its line at /queue/{event}, somebody's tickets at
 // /tickets, the operators' console at /console, and the files they load below /app/{hash of all of
 // them}/, which a browser keeps for ever; and /seat-map.js, the map as an element for
-// pages of other sites. They are in web/dist, which make assets builds from web/app.
+// pages of other sites. Somebody who reads and asks for what is not there gets a page that
+// says so, with 404, outside /v1. They are in web/dist, which make assets builds from web/app.
 func MountPages(e *echo.Echo) {
 	files, hash := readApp(dist)
 	base := "/app/" + hash
 	for path, name := range map[string]string{"/": "index.html", "/events/:event": "event.html", "/tickets": "tickets.html", "/console": "console.html"} {
 		e.GET(path, files[name].page(base).serve("no-cache"))
+	}
+	for path, meant := range map[string]string{"/events": "/", "/events/": "/", "/queue": "/", "/queue/": "/", "/tickets/": "/tickets", "/console/": "/console"} {
+		e.GET(path, func(c echo.Context) error { return c.Redirect(http.StatusFound, meant) })
+	}
+	lost := files["lost.html"].page(base)
+	e.RouteNotFound("/*", func(c echo.Context) error {
+		if c.Request().Method != http.MethodGet || !strings.Contains(c.Request().Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
+			return echo.ErrNotFound
+		}
+		c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+		return c.Blob(http.StatusNotFound, lost.kind, lost.body)
+	})
+	for _, path := range []string{"/v1", "/v1/*"} {
+		e.RouteNotFound(path, func(echo.Context) error { return echo.ErrNotFound })
 	}
 	e.GET("/queue/:event", files["queue.html"].page(base).serve("public, max-age=60")) // a million people open it in one minute
 	element := files["seat-map.js"].serve("public, max-age=300")
