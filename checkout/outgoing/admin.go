@@ -67,7 +67,7 @@ func (h *Hooks) check(ctx context.Context, w wish) error {
 		}
 	}
 	if w.Types.list != nil && len(w.Types.list) == 0 || slices.ContainsFunc(w.Types.list, func(t Type) bool { return !known(t) }) {
-		return web.Bad("bad_types", fmt.Sprintf("types are some of %v; absent or null: all", Types))
+		return web.Bad("bad_types", "types are some of "+typeNames()+"; absent or null: all")
 	}
 	if w.Events.list != nil && len(w.Events.list) == 0 || len(w.Events.list) > mostEvents ||
 		slices.ContainsFunc(w.Events.list, func(e string) bool { return e == "" || len(e) > maxEvent || strings.ContainsFunc(e, unicode.IsControl) }) {
@@ -78,7 +78,7 @@ func (h *Hooks) check(ctx context.Context, w wish) error {
 		return problem(err)
 	}
 	if len(unknown) > 0 {
-		return web.Bad("bad_events", fmt.Sprintf("there are no events %q: events are ids of events, created before; what is told of them is said with types, some of %v", unknown, Types))
+		return web.Bad("bad_events", fmt.Sprintf("there are no events %q: events are ids of events, created before; what is told of them is said with types, some of %s", unknown, typeNames()))
 	}
 	return nil
 }

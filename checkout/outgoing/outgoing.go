@@ -34,6 +34,7 @@ package outgoing
 import (
 	"errors"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -53,6 +54,15 @@ const (
 
 // Types are those a webhook may want.
 var Types = []Type{BookingSold, BookingRefunded, BookingLost, EventSoldOut, EventCancelled}
+
+// typeNames are Types as a sentence lists them.
+func typeNames() string {
+	names := make([]string, len(Types))
+	for k, t := range Types {
+		names[k] = string(t)
+	}
+	return strings.Join(names, ", ")
+}
 
 // Outcomes a caller can act on.
 var (

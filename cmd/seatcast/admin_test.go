@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -360,5 +361,12 @@ func TestAWrongCallSaysWhatIsWrongAndWhereToLook(t *testing.T) {
 		if asked := must(t, append([]string{"help"}, strings.Fields(line)...)...); asked != must(t, append(strings.Fields(line), "--help")...) {
 			t.Errorf("help %s is\n%s", line, asked)
 		}
+	}
+}
+
+func TestTheProgramTellsItsVersion(t *testing.T) {
+	var out, wrong strings.Builder
+	if err := run(t.Context(), []string{"--version"}, &out, &wrong); err != nil || !strings.HasPrefix(out.String(), "seatcast ") || !strings.Contains(out.String(), runtime.Version()) {
+		t.Errorf("%v %q %q", err, out.String(), wrong.String())
 	}
 }

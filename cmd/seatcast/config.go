@@ -109,7 +109,7 @@ func loadConfig() (Config, error) {
 			return c, fmt.Errorf("configuration: %w", one)
 		}
 		f, _ := reflect.TypeFor[Config]().FieldByName(parse.Name)
-		unread.add(f.Tag.Get("env"), "cannot be read: %v", parse.Err)
+		unread.add(f.Tag.Get("env"), "must be %s", kindOf(f.Type))
 	}
 	// What the knobs that could not be read would have said is not judged.
 	for _, f := range c.faults() {
@@ -118,6 +118,18 @@ func loadConfig() (Config, error) {
 		}
 	}
 	return c, unread.err()
+}
+
+// kindOf says how a knob that is no text is written.
+func kindOf(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		return "a time with its unit, such as 500ms, 30s or 2h"
+	case t.Kind() == reflect.Bool:
+		return "true or false"
+	default:
+		return "a whole number"
+	}
 }
 
 // unknownSettings are the variables with our prefix that mean nothing to a server:

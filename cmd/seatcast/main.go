@@ -11,6 +11,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -22,6 +24,8 @@ import (
 )
 
 type commands struct {
+	Version kong.VersionFlag `help:"Print which version this is, and which Go built it."`
+
 	Serve    serveCmd    `cmd:"" help:"Serve bookings, live maps and jobs. Configured by the environment."`
 	Demo     demoCmd     `cmd:"" help:"Start private Redis, Postgres and NATS, and put a venue on sale."`
 	Migrate  migrateCmd  `cmd:"" help:"Bring the database schema up to date (SEATCAST_POSTGRES_URL)."`
@@ -76,7 +80,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		kong.Description("The on-sale engine for reserved seating."),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { exited = true }),
-		kong.Vars{"demo_data": data},
+		kong.Vars{"demo_data": data, "version": version()},
 	)
 	if err != nil {
 		return err
@@ -96,6 +100,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	command.BindTo(ctx, (*context.Context)(nil))
 	return command.Run(&streams{stdout, stderr})
+}
+
+// version is what the binary knows of where it is from: the release it was
+// installed as, or the commit it was built at.
+func version() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "seatcast, of unknown origin"
+	}
+	return fmt.Sprintf("seatcast %s, %s %s/%s", info.Main.Version, info.GoVersion, runtime.GOOS, runtime.GOARCH)
 }
 
 // usage tells how to call what was called without a word.

@@ -49,14 +49,14 @@ func (c planCmd) Validate() error {
 		ok   bool
 		is   string
 	}{
-		{"codes", c.Codes > 0, "above nought"}, {"inside", c.Inside > 0, "above nought"}, {"session", c.Session >= time.Second, "a second or longer"},
-		{"show-up", c.ShowUp > 0 && c.ShowUp <= 1, "above nought and at most 1"}, {"seats", c.Seats >= 0, "nought or more"},
-		{"buyers", c.Buyers > 0 && c.Buyers <= 1, "above nought and at most 1"}, {"tickets", c.Tickets >= 1 && c.Tickets < 1000, "1 or more"},
-		{"frames", c.Frames > 0 && c.Frames <= 10, "above nought and at most 10: a tick is 100 ms"}, {"changes", c.Changes >= 0 && c.Changes <= 10, "0 to 10: a tick is 100 ms"},
-		{"looks", c.Looks >= 1 && c.Looks < 1e6, "1 or more"}, {"cores", c.Cores > 0, "above nought"},
+		{"codes", c.Codes > 0, "more than 0"}, {"inside", c.Inside > 0, "more than 0"}, {"session", c.Session >= time.Second, "a second or longer"},
+		{"show-up", c.ShowUp > 0 && c.ShowUp <= 1, "more than 0, and at most 1"}, {"seats", c.Seats >= 0, "0 or more"},
+		{"buyers", c.Buyers > 0 && c.Buyers <= 1, "more than 0, and at most 1"}, {"tickets", c.Tickets >= 1 && c.Tickets < 1000, "1 or more"},
+		{"frames", c.Frames > 0 && c.Frames <= 10, "more than 0, and at most 10: a tick is 100 ms"}, {"changes", c.Changes >= 0 && c.Changes <= 10, "0 to 10: a tick is 100 ms"},
+		{"looks", c.Looks >= 1 && c.Looks < 1e6, "1 or more"}, {"cores", c.Cores > 0, "more than 0"},
 	} {
 		if !f.ok {
-			all = append(all, fmt.Errorf("--%s is %s", f.flag, f.is))
+			all = append(all, fmt.Errorf("--%s must be %s", f.flag, f.is))
 		}
 	}
 	return errors.Join(all...)

@@ -57,9 +57,9 @@ func TestAPlanRefusesWhatCannotBe(t *testing.T) {
 		"--codes 0 --show-up 0.4 --inside 2 --session 5m", "--codes 10 --show-up 1.1 --inside 2 --session 5m",
 		"--codes 10 --show-up 0.4 --inside 0 --session 5m", "--codes 10 --show-up 0.4 --inside 2 --session 0s",
 		"--codes 10 --show-up NaN --inside 2 --session 5m", "--codes 10 --show-up 0.4 --inside 2",
-		good + "--buyers 0", good + "--tickets 0.5", good + "--frames 11", good + "--looks 0", good + "--cores 0", good + "--seats -1",
+		good + "--buyers 0", good + "--tickets 0.5", good + "--frames 11", good + "--looks 0", good + "--cores 0", good + "--seats=-1",
 	} {
-		if out, err := planned(t, bad); err == nil || !strings.Contains(err.Error(), "--") {
+		if out, err := planned(t, bad); err == nil || !strings.Contains(err.Error(), " must be ") {
 			t.Errorf("%s: %v\n%s", bad, err, out)
 		}
 	}

@@ -51,13 +51,13 @@ func (c rehearseCmd) Validate() error {
 		ok   bool
 		is   string
 	}{
-		{"fans", c.Fans >= 10 && c.Fans <= mostRehearse, fmt.Sprintf("10 to %d", mostRehearse)}, {"rate", c.Rate >= 0, "above nought"},
+		{"fans", c.Fans >= 10 && c.Fans <= mostRehearse, fmt.Sprintf("10 to %d", mostRehearse)}, {"rate", c.Rate >= 0, "0 or more"},
 		{"joining", c.Joining >= time.Second && c.Joining <= time.Hour, "1s to 1h"}, {"stay", c.Stay >= 100*time.Millisecond && c.Stay <= time.Hour, "100ms to 1h"},
-		{"leave", c.Leave >= 0 && c.Leave < 1, "nought or more, and below 1"}, {"sleep", c.Sleep >= 0 && c.Sleep < 1, "nought or more, and below 1"},
+		{"leave", c.Leave >= 0 && c.Leave < 1, "0 or more, and below 1"}, {"sleep", c.Sleep >= 0 && c.Sleep < 1, "0 or more, and below 1"},
 		{"hold", c.Hold >= 0 && c.Hold <= 1, "0 to 1"},
 	} {
 		if !f.ok {
-			all = append(all, fmt.Errorf("--%s is %s", f.flag, f.is))
+			all = append(all, fmt.Errorf("--%s must be %s", f.flag, f.is))
 		}
 	}
 	if u, err := url.Parse(c.URL); c.URL != "" && (err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https") {

@@ -380,7 +380,7 @@ func TestNobodyRehearsesWhileTheRealFansAreThere(t *testing.T) {
 	if _, err := other.rehearses(on, "--claims", "user=sub"); err == nil || !strings.Contains(err.Error(), "roles") {
 		t.Errorf("without an operator: %v", err)
 	}
-	for args, want := range map[string]string{"--fans 1": "--fans is 10", "--stay 1ms": "--stay is", "--leave 1": "--leave is", "--url nowhere": "--url is"} {
+	for args, want := range map[string]string{"--fans 1": "--fans must be 10", "--stay 1ms": "--stay must be", "--leave 1": "--leave must be", "--url nowhere": "--url is"} {
 		if _, err := other.rehearses(on, strings.Fields(args)...); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", args, err)
 		}
