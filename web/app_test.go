@@ -37,9 +37,22 @@ func TestWhoReadsIsToldOnAPageThatThereIsNothing(t *testing.T) {
 		}
 	}
 	for _, asked := range [][3]string{{"GET", "/nothing", "*/*"}, {"GET", "/nothing", "application/json"}, {"POST", "/nothing", browser},
-		{"GET", "/v1", browser}, {"GET", "/v1/nothing", browser}, {"GET", "/app/0/nothing.js", browser}} {
+		{"GET", "/v1/nothing", browser}, {"GET", "/app/0/nothing.js", "*/*"}} {
 		if res, body := do(t, asked[0], url+asked[1], "", "Accept", asked[2]); res.StatusCode != http.StatusNotFound || code(t, body) != "not_found" {
 			t.Errorf("%v: %d %.60s", asked, res.StatusCode, body)
+		}
+	}
+}
+
+func TestAPathThatTakesAnotherMethodSaysWhich(t *testing.T) {
+	url := client(t, func(g *echo.Group) {
+		g.POST("/bookings", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+		g.PUT("/bookings/:booking/seats", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })
+	})
+	for _, asked := range [][3]string{{"GET", "/v1/bookings", "POST"}, {"GET", "/v1/bookings/b/seats", "PUT"}, {"POST", "/", "GET"}, {"DELETE", "/events/e", "GET"}} {
+		res, body := do(t, asked[0], url+asked[1], "", "Accept", "text/html")
+		if res.StatusCode != http.StatusMethodNotAllowed || code(t, body) != "method_not_allowed" || !strings.Contains(res.Header.Get("Allow"), asked[2]) {
+			t.Errorf("%v: %d, allowed %q, %.60s", asked, res.StatusCode, res.Header.Get("Allow"), body)
 		}
 	}
 }
