@@ -171,7 +171,7 @@ export class SeatMap {
 
   /** fit shows everything. */
   fit(): void {
-    this.#go(this.#view.whole());
+    this.#go(() => this.#view.whole());
   }
 
   /** reveal goes to a seat, near enough to tell it from its neighbours. */
@@ -367,14 +367,16 @@ export class SeatMap {
     this.#move();
   }
 
-  /** go moves to a view smoothly. */
-  #go(to: Aim): void {
-    if (still.matches) return this.#jump(to);
+  /** go moves smoothly to a view, or to what a canvas that is given another size meanwhile makes of it. */
+  #go(aim: Aim | (() => Aim)): void {
+    const end = aim instanceof Function ? aim : () => aim;
+    if (still.matches) return this.#jump(end());
     const from = { x: this.#view.x, y: this.#view.y, k: this.#view.k };
     const start = performance.now();
     this.#glide = (now) => {
       const t = Math.min(1, Math.max(0, (now - start) / 320));
       const e = 1 - (1 - t) ** 3;
+      const to = end();
       const k = from.k * (to.k / from.k) ** e;
       // The centre follows the scale, so that the target moves straight.
       const f = Math.abs(to.k / from.k - 1) < 1e-3 ? e : (1 / from.k - 1 / k) / (1 / from.k - 1 / to.k);
