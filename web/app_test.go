@@ -27,23 +27,6 @@ func client(t *testing.T, mount func(g *echo.Group)) string {
 // noAPI is for tests of browsertest.Modules alone.
 func noAPI(*echo.Group) {}
 
-func TestWhoReadsIsToldOnAPageThatThereIsNothing(t *testing.T) {
-	url := client(t, noAPI)
-	const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
-	for _, path := range []string{"/nothing", "/nothing/below", "/tickets/1"} {
-		res, body := do(t, "GET", url+path, "", "Accept", browser)
-		if res.StatusCode != http.StatusNotFound || !strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") || !strings.Contains(body, `<a href="/">`) {
-			t.Errorf("%s: %d %s %.60s", path, res.StatusCode, res.Header.Get("Content-Type"), body)
-		}
-	}
-	for _, asked := range [][3]string{{"GET", "/nothing", "*/*"}, {"GET", "/nothing", "application/json"}, {"POST", "/nothing", browser},
-		{"GET", "/v1/nothing", browser}, {"GET", "/app/0/nothing.js", "*/*"}} {
-		if res, body := do(t, asked[0], url+asked[1], "", "Accept", asked[2]); res.StatusCode != http.StatusNotFound || code(t, body) != "not_found" {
-			t.Errorf("%v: %d %.60s", asked, res.StatusCode, body)
-		}
-	}
-}
-
 func TestAPathThatTakesAnotherMethodSaysWhich(t *testing.T) {
 	url := client(t, func(g *echo.Group) {
 		g.POST("/bookings", func(c echo.Context) error { return c.NoContent(http.StatusNoContent) })

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"io/fs"
 	"mime"
@@ -31,8 +30,7 @@ type asset struct {
 // event at /events/{event}, that of its line at /queue/{event}, somebody's tickets at
 // /tickets, the operators' console at /console, and the files they load below /app/{hash of all of
 // them}/, which a browser keeps for ever; and /seat-map.js, the map as an element for
-// pages of other sites. Somebody who reads and asks for what is not there gets a page that
-// says so, with 404, outside /v1. They are in web/dist, which make assets builds from web/app.
+// pages of other sites. They are in web/dist, which make assets builds from web/app.
 func MountPages(e *echo.Echo) {
 	files, hash := readApp(dist)
 	base := "/app/" + hash
@@ -42,7 +40,6 @@ func MountPages(e *echo.Echo) {
 	for path, meant := range map[string]string{"/events": "/", "/events/": "/", "/queue": "/", "/queue/": "/", "/tickets/": "/tickets", "/console/": "/console"} {
 		e.GET(path, func(c echo.Context) error { return c.Redirect(http.StatusFound, meant) })
 	}
-	e.HTTPErrorHandler = files["lost.html"].page(base).orElse(e.HTTPErrorHandler)
 	e.GET("/queue/:event", files["queue.html"].page(base).serve("public, max-age=60")) // a million people open it in one minute
 	element := files["seat-map.js"].serve("public, max-age=300")
 	e.GET("/seat-map.js", func(c echo.Context) error {
@@ -107,21 +104,6 @@ func zip(body []byte) []byte {
 // page is an HTML file that finds the other files below base.
 func (a *asset) page(base string) *asset {
 	return newAsset("page.html", bytes.ReplaceAll(a.body, []byte("{{base}}"), []byte(base)))
-}
-
-// orElse is tell, but that a browser which asks for what is nowhere outside /v1 gets a
-// as its answer: whoever is in front of it reads no JSON.
-func (a *asset) orElse(tell echo.HTTPErrorHandler) echo.HTTPErrorHandler {
-	return func(err error, c echo.Context) {
-		r := c.Request()
-		if r.Method != http.MethodGet || !errors.Is(err, echo.ErrNotFound) || c.Response().Committed ||
-			strings.HasPrefix(r.URL.Path, "/v1/") || !strings.Contains(r.Header.Get(echo.HeaderAccept), echo.MIMETextHTML) {
-			tell(err, c)
-			return
-		}
-		c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
-		_ = c.Blob(http.StatusNotFound, a.kind, a.body) // an error: the client has gone, nobody to tell
-	}
 }
 
 // serve answers with the file, which caches may keep as control says.
