@@ -172,6 +172,20 @@ func TestTheOverviewSaysWhatBlocksHaveAndATapGoesToOne(t *testing.T) {
 	}
 }
 
+func TestAMapGivenAnotherSizeWhileItGlidesToShowEverythingShowsEverything(t *testing.T) {
+	p, _ := atBlocks(t)
+	p.Click(seatAt(p, 4*600+10*30+15))
+	p.Until("the fifth is near", `document.getElementById('here').innerText.startsWith('Block 5')`)
+	p.Rests()
+	browsertest.Eval[int](p, `
+		document.getElementById('zoom-fit').click();
+		document.getElementById('map').parentElement.style.width = '600px'; // wide enough that a block that fills it is told as near
+		return 0;`)
+	p.Rests()
+	p.Click(seatAt(p, 10*30+29)) // the end of the first that is next to the second
+	p.Until("the first, tapped where its end is when all of them fit, is near", `document.getElementById('here').innerText.startsWith('Block 1')`)
+}
+
 func TestWheelchairCompanionAndRestrictedSeatsAreToldByShapeAndInWords(t *testing.T) {
 	p, _ := atBlocks(t)
 	shapes := browsertest.Eval[[]string](p, browsertest.Modules+`
