@@ -270,6 +270,9 @@ func TestEveryAttemptIsMeasuredBesideSeatcast(t *testing.T) {
 			number("bystander_p99_ms") <= 0 || number("bystander_idle_p99_ms") <= 0 {
 			t.Errorf("figures that cannot be: %v", r)
 		}
+		if busy := number("fixed_rate_busy"); strategy == "seatcast" != (number("bystander_fixed_rate_p99_ms") > 0) || strategy == "seatcast" != (busy > 0) || busy > 1.1 {
+			t.Errorf("the storm at a fixed rate: %v", r)
+		}
 		if strategy != "naive" && number("sold_twice") != 0 {
 			t.Errorf("%s sold %v seats twice", strategy, r["sold_twice"])
 		}

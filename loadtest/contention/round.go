@@ -23,6 +23,7 @@ type figures struct {
 	beside                       time.Duration // p99 of the bystander in the storm
 	idle                         time.Duration // and alone
 	open                         time.Duration // and in a storm at a fixed rate; 0: not measured
+	openBusy                     float64       // the share of their core that all servers used then
 	rate                         float64       // requests a second in the closed loop
 	gate                         gate
 	latency                      []int64
@@ -77,7 +78,7 @@ func (b *bench) round(ctx context.Context, strategy string, rate float64) (f fig
 		if err != nil {
 			return f, err
 		}
-		f.open = quantile(latencies(open.bystander.shots), 0.99)
+		f.open, f.openBusy = quantile(latencies(open.bystander.shots), 0.99), open.spent().Seconds()/open.seconds()
 		f.soldTwice = soldTwice(s.ledger)
 		if odd := open.buyers.odd + open.bystander.odd; odd > 0 {
 			f.notes = append(f.notes, fmt.Sprintf("at a fixed rate %d answers were neither a hold nor a refusal; the first: %s",

@@ -8,7 +8,8 @@ import (
 )
 
 // Row is one strategy's figures in the file of --json. CPU and calls a refusal
-// are null when nobody was refused.
+// are null when nobody was refused, and what is of the storm at a fixed rate when
+// there was none.
 type Row struct {
 	Strategy             string   `json:"strategy"`
 	Requests             int      `json:"requests"`
@@ -22,6 +23,8 @@ type Row struct {
 	FalseRefusals        int      `json:"false_refusals"`
 	BystanderP99Ms       float64  `json:"bystander_p99_ms"`
 	BystanderIdleP99Ms   float64  `json:"bystander_idle_p99_ms"`
+	FixedRateP99Ms       *float64 `json:"bystander_fixed_rate_p99_ms"`
+	FixedRateBusy        *float64 `json:"fixed_rate_busy"` // share of one core
 }
 
 // row makes a strategy's row of its rounds, of which there is one at least.
@@ -36,6 +39,10 @@ func row(strategy string, rounds []figures) Row {
 	if r.Refused > 0 {
 		cpu, calls := report.MedianOf(rounds, cpu), report.MedianOf(rounds, func(f figures) float64 { return f.calls })
 		r.CPUUsPerRefusal, r.RedisCallsPerRefusal = &cpu, &calls
+	}
+	if open := middle(rounds, openP99); open > 0 {
+		busy := report.MedianOf(rounds, func(f figures) float64 { return f.openBusy })
+		r.FixedRateP99Ms, r.FixedRateBusy = &open, &busy
 	}
 	return r
 }

@@ -29,7 +29,7 @@ func (b *bench) print(rate float64, got results) {
 		r := row(name, got[name])
 		report.Say(w, "%s\t%d\t%d\t%d\t%d\t%s\t%.1f\t%.1f\t%s\t%d\t%.1f\t%.1f\t%s\t\n", name, r.Requests, r.Held, r.Refused, r.SoldTwice,
 			shown("%.1f", r.CPUUsPerRefusal), r.P50Ms, r.P99Ms, shown("%.3f", r.RedisCallsPerRefusal), r.FalseRefusals,
-			r.BystanderP99Ms, r.BystanderIdleP99Ms, fixed(got[name]))
+			r.BystanderP99Ms, r.BystanderIdleP99Ms, fixed(r))
 	}
 	_ = w.Flush() // a terminal that has gone
 	b.printParts(got)
@@ -46,12 +46,13 @@ func shown(format string, of *float64) string {
 	return fmt.Sprintf(format, *of)
 }
 
-// fixed is the bystander's p99 in the storm at a fixed rate, where there was one.
-func fixed(rounds []figures) string {
-	if p := middle(rounds, openP99); p > 0 {
-		return fmt.Sprintf("%.1f", p)
+// fixed is the bystander's p99 in the storm at a fixed rate, where there was one,
+// and how busy the servers were in it.
+func fixed(r Row) string {
+	if r.FixedRateP99Ms == nil {
+		return "-"
 	}
-	return "-"
+	return fmt.Sprintf("%.1f (%.0f%% busy)", *r.FixedRateP99Ms, 100**r.FixedRateBusy)
 }
 
 // printParts tells which process has the CPU.
