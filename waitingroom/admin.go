@@ -207,7 +207,7 @@ func (a *API) deleteRoom(c echo.Context) error {
 	err := a.rooms.Drop(c.Request().Context(), c.Param("event"))
 	if errors.Is(err, ErrState) {
 		return &web.Problem{Status: http.StatusConflict, Code: "room_state",
-			Detail: "people could join this room already: end it first, with POST /v1/admin/rooms/{event}/over, or with state draw wait for its draw"}
+			Detail: "people could join this room already: end it first, with POST /v1/admin/rooms/{event}/over, or with state draw wait until its list is frozen"}
 	}
 	if err != nil {
 		return refused(err)

@@ -36,7 +36,7 @@ const (
 	deliveryMicros = 5.1    // CPU of a delivery over WebSocket; 4.7 over SSE
 	sessionKB      = 10.7   // memory of a WebSocket session; 3.2 of an SSE session
 	acceptsACore   = 1_600  // sessions that come back in a second
-	refusalMicros  = 75     // CPU of a refused hold, all servers together
+	refusalMicros  = 90     // CPU of a refused hold, all servers together, where a core is half busy
 	busy           = 0.5    // how much of a core is planned with
 	figures        = "docs/benchmarks.md (loadtest fanout, fanout --herd, contention)"
 )
