@@ -376,13 +376,16 @@ func (s *site) shown(ctx context.Context, p plan, got *checkout.Answer) (all []s
 
 // story is what is left of a sale, to be read by a person.
 func (s *site) story(ctx context.Context, p plan) (text string) {
-	_ = s.pool.QueryRow(ctx, `SELECT concat_ws(' | ', (SELECT jsonb_build_object('state', state, 'deadline', deadline, 'now', now(), 'mirror', mirror_due) FROM bookings WHERE event_id = $1),
+	err := s.pool.QueryRow(ctx, `SELECT concat_ws(' | ', (SELECT jsonb_build_object('state', state, 'deadline', deadline, 'now', now(), 'mirror', mirror_due) FROM bookings WHERE event_id = $1),
 		(SELECT jsonb_agg(jsonb_build_object('id', a.id, 'state', a.state, 'reason', a.reason, 'void', void_due, 'asked', asked_at,
-			'at provider', (SELECT p.state FROM sandbox_payments p WHERE p.idempotency_key = a.id))) FROM attempts a JOIN bookings b ON b.id = booking_id WHERE event_id = $1),
+			'at provider', (SELECT p.state FROM sandbox_payments p WHERE p.idempotency_key = a.id))) FROM attempts a JOIN bookings b ON b.id = booking_id WHERE b.event_id = $1),
 		(SELECT jsonb_agg(jsonb_build_object('type', w.type, 'tries', tries, 'due', due_at)) FROM sandbox_webhooks w JOIN sandbox_payments p ON p.id = payment_id
-			JOIN attempts a ON a.id = p.idempotency_key JOIN bookings b ON b.id = booking_id WHERE event_id = $1 AND sent_at IS NULL),
+			JOIN attempts a ON a.id = p.idempotency_key JOIN bookings b ON b.id = booking_id WHERE b.event_id = $1 AND sent_at IS NULL),
 		(SELECT jsonb_agg(jsonb_build_object('kind', kind, 'state', j.state, 'attempt', j.attempt, 'errors', errors[cardinality(errors)]->>'error', 'at', scheduled_at)) FROM river_job j
-			JOIN attempts a ON a.id = args->>'attempt' JOIN bookings b ON b.id = booking_id WHERE event_id = $1 AND finalized_at IS NULL))`, p.Event).Scan(&text)
+			JOIN attempts a ON a.id = args->>'attempt' JOIN bookings b ON b.id = booking_id WHERE b.event_id = $1 AND finalized_at IS NULL))`, p.Event).Scan(&text)
+	if err != nil {
+		return err.Error()
+	}
 	return text
 }
 

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime/pprof"
 	"slices"
 	"strings"
 	"sync"
@@ -204,7 +205,9 @@ func live(in io.Reader, out io.Writer) error {
 			case <-watched[k].frozen:
 			case said = <-over:
 			case <-time.After(patience):
-				said = fmt.Errorf("it takes longer than %s: %s", patience, s.story(ctx, p))
+				var all strings.Builder
+				_ = pprof.Lookup("goroutine").WriteTo(&all, 1)
+				said = fmt.Errorf("it takes longer than %s: %s\n%s", patience, s.story(ctx, p), &all)
 			}
 			steps, stopped := g.told(watched[k])
 			fates[k] = fate{Steps: steps, Stopped: stopped}

@@ -70,9 +70,18 @@ func (b *Books) decide(ctx context.Context, id string) error {
 		WHERE id IN (
 			SELECT id FROM sandbox_payments WHERE ($1 = '' OR id = $1)
 				AND (state = 'processing' AND decide_at <= now() OR state = 'authorized' AND capture_before <= now())
-			FOR UPDATE SKIP LOCKED)
+			FOR UPDATE `+others(id)+`)
 		RETURNING `+entryColumns, id, CardAuthenticate)
 	return err
+}
+
+// others is, in SQL, what is made of rows that somebody else is deciding: a round
+// over all leaves them out, who asks about one waits, to be told what is decided.
+func others(id string) string {
+	if id == "" {
+		return "SKIP LOCKED"
+	}
+	return ""
 }
 
 // authenticate decides what its owner has said of a payment, unless it is
@@ -168,7 +177,7 @@ func (b *Books) decideRefunds(ctx context.Context, payment string) error {
 			UPDATE sandbox_refunds SET state = CASE WHEN card = $2 THEN 'failed' ELSE 'succeeded' END,
 				reason = CASE WHEN card = $2 THEN 'account_closed' ELSE '' END
 			FROM (SELECT r.id AS due, card FROM sandbox_refunds r JOIN sandbox_payments p ON p.id = payment_id
-				WHERE r.state = 'pending' AND settle_at <= now() AND ($1 = '' OR payment_id = $1) FOR UPDATE OF r SKIP LOCKED) d
+				WHERE r.state = 'pending' AND settle_at <= now() AND ($1 = '' OR payment_id = $1) FOR UPDATE OF r `+others(payment)+`) d
 			WHERE id = due RETURNING `+refundColumns+`, card`, payment, CardRefundReturned)
 		if err != nil {
 			return err

@@ -195,6 +195,49 @@ func TestNewsInReverseComesLastFirst(t *testing.T) {
 	}
 }
 
+func TestWhoAsksWhileAPaymentIsDecidedIsToldWhatIsDecided(t *testing.T) {
+	db := devtest.Postgres(t)
+	s := sandbox.New(sandbox.Options{Books: sandbox.NewBooks(db), Delay: time.Microsecond})
+	p, err := s.Create(t.Context(), charge("k", sandbox.CardLost))
+	if err != nil || p.State != checkout.PaymentProcessing {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	round, err := db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = round.Rollback(t.Context()) }() // over already, mostly
+	if _, err := round.Exec(t.Context(), `UPDATE sandbox_payments SET state = 'authorized' WHERE id = $1`, p.ID); err != nil {
+		t.Fatal(err)
+	}
+	type answer struct {
+		payment checkout.Payment
+		err     error
+	}
+	asked := make(chan answer, 1)
+	go func() { // joined by what it sends
+		p, err := s.Get(t.Context(), p.ID)
+		asked <- answer{p, err}
+	}()
+	for waits := false; !waits; {
+		select {
+		case early := <-asked:
+			t.Fatalf("told before it was decided: %+v", early)
+		case <-time.After(time.Millisecond):
+		}
+		if err := db.QueryRow(t.Context(), `SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock')`).Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := round.Commit(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-asked; got.err != nil || got.payment.State != checkout.PaymentAuthorized {
+		t.Errorf("%+v", got)
+	}
+}
+
 func TestARefundStaysPendingAWhileAndThenSucceedsOrFails(t *testing.T) {
 	for card, want := range map[string]checkout.RefundState{
 		sandbox.CardRefundSlow:     checkout.RefundSucceeded,
