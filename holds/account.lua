@@ -47,6 +47,26 @@ local function beyond(a, wanted, limit)
   if a.bought + a.seats + wanted > limit then return {'cap'} end
 end
 
+-- paced notes one hold more of an account in its pace, or says how long it must
+-- wait for it: with every hold above those of an hour twice as long as before,
+-- at most twenty times the first wait. Its hour begins with its first hold.
+local function paced(a, ms, hourly, pause)
+  if not a.since then a.since = ms end
+  if a.n >= hourly then
+    local left = a.last + pause * math.min(2 ^ (a.n - hourly), 20) - ms
+    if left > 0 then return left end
+  end
+  a.n, a.last = a.n + 1, ms
+end
+
+-- hurried says which cap a hold more would exceed: how many an account may have,
+-- or how fast one may follow another. nil when none, and then it is in its pace.
+local function hurried(a, ms, baskets, hourly, pause)
+  if #a.holds >= baskets then return {'many'} end
+  local wait = paced(a, ms, hourly, pause)
+  if wait then return {'pace', wait} end
+end
+
 -- save makes an index what account read; old is what it was.
 local function save(user, old, a)
   local words, ends = {}, a.latest

@@ -230,6 +230,37 @@ func TestOnlyANewHoldCountsInThePace(t *testing.T) {
 	}
 }
 
+func TestTheFirstSeatsOfABookingOfPlacesAreAHoldLikeAnyOther(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	h.must(h.store.Spend(t.Context(), h.event, seatmap.Marks{Areas: map[string]int{"pit": 50}}))
+	swap := func(name string, seat int) (seatmap.Basket, error) {
+		r := h.asksAs("ann", name)
+		r.Areas = map[string]int{"pit": 1}
+		s := h.swaps(h.takesAgain(r), seat)
+		s.Terms.HoldsPerUser, s.Terms.HoldsPerHour, s.Terms.CoolDown = 1, 2, time.Hour
+		return h.store.Swap(t.Context(), s)
+	}
+	first, err := swap("a", 1)
+	h.must(err)
+	if got := h.pace("ann"); got.n != 1 || got.since != first.First.UnixMilli() {
+		t.Errorf("the pace is %+v", got)
+	}
+	if _, err := swap("b", 2); !errors.Is(err, holds.ErrMany) {
+		t.Errorf("a second hold: %v", err)
+	}
+	h.must(h.store.Release(t.Context(), h.event, first.Token, first.User))
+	second, err := swap("c", 2)
+	h.must(err)
+	h.must(h.store.Release(t.Context(), h.event, second.Token, second.User))
+	if _, err := swap("d", 3); !errors.As(err, new(*holds.PaceError)) {
+		t.Errorf("a third within the hour: %v", err)
+	}
+	if n := h.rdb.Exists(t.Context(), seatmap.HoldKey(h.event, 3)).Val(); n != 0 {
+		t.Error("who was refused has the seat")
+	}
+}
+
 func TestAHoldThatIsPaidForDoesNotCountInThePace(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)

@@ -66,10 +66,8 @@ func (s *Store) ShiftAll(ctx context.Context, event, operation string, by time.D
 		}
 		// A basket that was swapped while the list was made may be missing in it.
 		tokens = slices.DeleteFunc(tokens, func(token string) bool { return dealt[token] })
-		if len(tokens) == 0 {
-			return done, nil
-		}
-		if err := s.shiftEach(ctx, event, operation, by, books, tokens, dealt, &done); err != nil {
+		more, err := s.shiftEach(ctx, event, operation, by, books, tokens, dealt, &done)
+		if err != nil || !more {
 			return done, err
 		}
 	}
@@ -77,19 +75,20 @@ func (s *Store) ShiftAll(ctx context.Context, event, operation string, by time.D
 }
 
 // shiftEach extends baskets, batch by batch, and notes which are dealt with:
-// all but those that have changed since they were read.
-func (s *Store) shiftEach(ctx context.Context, event, operation string, by time.Duration, books Keeper, tokens []string, dealt map[string]bool, done *Shift) error {
+// all but those that have changed since they were read. There may be more when any
+// was extended, now or before, or has changed: those that begin meanwhile are none of the operation's.
+func (s *Store) shiftEach(ctx context.Context, event, operation string, by time.Duration, books Keeper, tokens []string, dealt map[string]bool, done *Shift) (more bool, err error) {
 	for _, token := range tokens { // also one whose basket is gone
 		dealt[token] = true
 	}
 	var all []readBasket
-	err := s.eachBasket(ctx, event, tokens, func(b seatmap.Basket, body string) {
+	err = s.eachBasket(ctx, event, tokens, func(b seatmap.Basket, body string) {
 		if !isAside(b) {
 			all = append(all, readBasket{b, body})
 		}
 	})
 	if err != nil {
-		return err
+		return more, err
 	}
 	slices.SortFunc(all, func(a, b readBasket) int { return cmp.Or(a.Until.Compare(b.Until), cmp.Compare(a.Token, b.Token)) })
 	for len(all) > 0 {
@@ -100,14 +99,15 @@ func (s *Store) shiftEach(ctx context.Context, event, operation string, by time.
 			err = books.Follow(ctx, event, came.moved)
 		}
 		if err != nil {
-			return err
+			return more, err
 		}
 		for _, token := range came.changed {
 			delete(dealt, token)
 		}
+		more = more || came.Moved+came.Again+len(came.changed) > 0
 		all = all[n:]
 	}
-	return nil
+	return more, nil
 }
 
 // readBasket is a basket and its body as it was read.

@@ -275,6 +275,43 @@ func TestHoldsMayChangeWhileAllAreExtended(t *testing.T) {
 	}
 }
 
+// busyBooks are books of an event of which somebody takes a seat whenever all
+// its holds are looked for.
+type busyBooks struct {
+	books
+	takes func()
+}
+
+func (b *busyBooks) Open(ctx context.Context, event string) ([]string, error) {
+	b.takes()
+	return b.books.Open(ctx, event)
+}
+
+func TestHoldsThatBeginWhileAllAreExtendedKeepNobodyFromTheEnd(t *testing.T) {
+	h := setup(t, 600)
+	for n := range 100 {
+		h.takes(fmt.Sprint("n", n), 2*n)
+	}
+	came := 0
+	b := &busyBooks{takes: func() {
+		h.takes(fmt.Sprint("late", came), 200+came)
+		came++
+	}}
+	done, err := h.store.ShiftAll(t.Context(), h.event, "op", time.Minute, b)
+	if err != nil || done.Moved != 100 {
+		t.Errorf("%+v, %v", done, err)
+	}
+	again, err := h.store.ShiftAll(t.Context(), h.event, "op", time.Minute, b)
+	if err != nil || again.Moved != 0 || again.Again != 100 {
+		t.Errorf("once more: %+v, %v", again, err)
+	}
+	for k := range came {
+		if late := h.basket(fmt.Sprint("late", k)); late.Cap.Sub(late.First) != terms.Cap+terms.Grace {
+			t.Errorf("one that began meanwhile was moved too: %+v", late)
+		}
+	}
+}
+
 func TestAHoldOfTheBoxOfficeThatWasNotWrittenDownMayBeAskedForAgain(t *testing.T) {
 	s := newShop(t, onStore)
 	b := &books{failing: seatmap.ErrUnavailable}

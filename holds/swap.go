@@ -37,9 +37,10 @@ type SwapRequest struct {
 
 // Swap gives a basket other seats, all of them or none; its end and its cap
 // stay. Seats it has already change nothing. What was lost can be swapped away.
+// The first seats of a basket of places are a hold more of its account's.
 //
 // It returns a *TakenError that names the seats somebody has, ErrOverCap,
-// ErrBought or ErrSealed, and what Extend returns. Each changed nothing.
+// ErrBought, ErrMany, a *PaceError or ErrSealed, and what Extend returns. Each changed nothing.
 func (s *Store) Swap(ctx context.Context, r SwapRequest) (b seatmap.Basket, err error) {
 	defer func() { s.metrics.came("swap", err) }()
 	if len(r.Seats) == 0 || len(r.Seats) > MaxSeats {
@@ -86,7 +87,8 @@ func (r SwapRequest) body(b seatmap.Basket, body string) (string, error) {
 }
 
 func (r SwapRequest) args(b seatmap.Basket, m move, body, after string) []any {
-	args := []any{r.Token, body, after, r.Terms.SeatsPerUser - places(b.Areas), len(m.kept), len(m.dropped), len(m.added), writeSeats(b.Seats), writeSeats(r.Seats)}
+	args := []any{r.Token, body, after, r.Terms.SeatsPerUser - places(b.Areas), len(m.kept), len(m.dropped), len(m.added), writeSeats(b.Seats), writeSeats(r.Seats),
+		orAny(r.Terms.HoldsPerUser), orAny(r.Terms.HoldsPerHour), r.Terms.CoolDown.Milliseconds()}
 	return seatArgs(args, m.all())
 }
 

@@ -15,9 +15,11 @@
 -- ARGV[5..7] how many are kept, dropped and added
 -- ARGV[8]    the seats it has had, with commas between: its entry of held
 -- ARGV[9]    the seats it has from now on, likewise
--- ARGV[10..] each seat kept, dropped, added
+-- ARGV[10..12] in how many baskets the account may hold, how many holds an hour it
+--            may have before each must wait, and the first wait, ms
+-- ARGV[13..] each seat kept, dropped, added
 -- Returns    {held, change, basket}: change is empty when the map shows it so already
---            {taken, seat…} {lost, seat…} {cap} {bought, tickets} {sold} {over} {moved} {none} {cold}: nothing changed
+--            {taken, seat…} {lost, seat…} {cap} {bought, tickets} {many} {pace, how long to wait in ms} {sold} {over} {moved} {none} {cold}: nothing changed
 
 local seq, map, held, log, basket, user = unpack(KEYS, 1, 6)
 local token, believed, after = unpack(ARGV, 1, 3)
@@ -32,7 +34,7 @@ local us, ms = clock(last)
 if state == 'sold' then return {'sold'} end
 if state ~= 'held' or till <= ms then return {'over'} end
 
-local seats, holders = {unpack(ARGV, 10)}, values(7, #KEYS)
+local seats, holders = {unpack(ARGV, 13)}, values(7, #KEYS)
 local lost, gone, missing = {'lost'}, {'taken'}, false
 local has, mine = {}, false -- has: the seats the index of the account counts for this basket
 for k = 1, kept + dropped do
@@ -55,6 +57,11 @@ if #gone > 1 then return gone end
 local a = account(old, ms, has)
 local over = added > dropped and beyond(a, kept + added, tonumber(ARGV[4]))
 if over then return over end
+if kept + dropped == 0 then -- it had places only: this is its first hold of seats
+  a.since = a.since or first
+  over = hurried(a, ms, ARGV[10] + 0, ARGV[11] + 0, ARGV[12] + 0)
+  if over then return over end
+end
 
 local shows = shown(map, seats)
 local drop, left, free, come, part, colours = {}, {}, {}, {}, {}, {}

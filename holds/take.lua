@@ -25,18 +25,6 @@
 --            {taken, k…}: the k-th seats asked for; {area, name}; {cap}; {bought, tickets};
 --            {many}; {pace, how long to wait in ms}; {revoked}; {cold}: nothing changed
 
--- paced notes one hold more of an account in its pace, or says how long it must
--- wait for it: with every hold above those of an hour twice as long as before,
--- at most twenty times the first wait. Its hour begins with its first hold.
-local function paced(a, ms, hourly, pause)
-  if not a.since then a.since = ms end
-  if a.n >= hourly then
-    local left = a.last + pause * math.min(2 ^ (a.n - hourly), 20) - ms
-    if left > 0 then return left end
-  end
-  a.n, a.last = a.n + 1, ms
-end
-
 local seq, basket, user, places, pass = KEYS[1], KEYS[2], KEYS[3], ARGV[3], ARGV[4]
 if places == '' then places = nil end
 local tail = #KEYS - (places and 3 or 2) - (pass and 2 or 0) -- of KEYS, behind the holds
@@ -76,9 +64,8 @@ if index then
   local over = beyond(mine, wanted, limit)
   if over then return over end
   if count > 0 then
-    if #mine.holds >= baskets then return {'many'} end
-    local wait = paced(mine, ms, hourly, pause)
-    if wait then return {'pace', wait} end
+    over = hurried(mine, ms, baskets, hourly, pause)
+    if over then return over end
     add(mine, till, seats)
   end
 elseif wanted > limit then

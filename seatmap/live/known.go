@@ -47,7 +47,7 @@ func (h *hearsay) holds(c *heardChange) time.Duration {
 	if c.Until == 0 || c.Tag == "" {
 		return 0
 	}
-	h.tags.add(seatmap.TagOf(c.Tag), c.at)
+	h.tags.add(seatmap.TagOf(c.Tag), c.at, c.at.Add(time.Duration(c.Until-c.At)*time.Millisecond))
 	h.aim(sinceBegan(c.at), time.Duration(c.At)*time.Millisecond)
 	return time.Duration(c.Until)*time.Millisecond + h.skew
 }
@@ -110,11 +110,17 @@ func (p *projection) seat(i int, now time.Time) seatmap.KnownSeat {
 }
 
 // tags are those of the tokens that have held anything for the last span of
-// time, and for at most two: as many as Redis keeps baskets, or twice that.
+// time, and for at most two: as many as Redis keeps baskets, or twice that. Where
+// the end of a hold was said to be later, all are kept as long as its basket.
 type tags struct {
 	span       time.Duration
 	turned     time.Time
-	young, old map[seatmap.Tag]struct{}
+	young, old generation
+}
+
+type generation struct {
+	tags map[seatmap.Tag]struct{}
+	last time.Time // when the last of their holds ends, as far as that was told
 }
 
 // remembered is how long a basket outlives its hold, and a little more.
@@ -123,16 +129,20 @@ const remembered = 11 * time.Minute
 // last sets the span by how long a token of the sale is of interest.
 func (t *tags) last(sale *seatmap.Sale) { t.span = sale.Terms.Cap + sale.Terms.Grace + remembered }
 
-func (t *tags) add(tag seatmap.Tag, now time.Time) {
-	if t.young == nil || now.Sub(t.turned) > t.span {
-		t.old, t.young, t.turned = t.young, make(map[seatmap.Tag]struct{}), now
+// add notes one whose hold ends then.
+func (t *tags) add(tag seatmap.Tag, now, ends time.Time) {
+	if t.young.tags == nil || now.Sub(t.turned) > t.span && now.Sub(t.old.last) > remembered {
+		t.old, t.young, t.turned = t.young, generation{tags: make(map[seatmap.Tag]struct{})}, now
 	}
-	t.young[tag] = struct{}{}
+	t.young.tags[tag] = struct{}{}
+	if ends.After(t.young.last) {
+		t.young.last = ends
+	}
 }
 
 func (t *tags) has(tag seatmap.Tag) bool {
-	_, young := t.young[tag]
-	_, old := t.old[tag]
+	_, young := t.young.tags[tag]
+	_, old := t.old.tags[tag]
 	return young || old
 }
 
