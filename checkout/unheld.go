@@ -65,8 +65,7 @@ func (s *Store) Book(ctx context.Context, sale *seatmap.Sale, basket seatmap.Bas
 		return made, false, err
 	}
 	err = s.unheld(ctx, "book "+b.ID, b.Event, func(ctx context.Context, tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast account:' || $1 || ' ' || $2, 0))`, b.Event, b.User)
-		if err != nil {
+		if err := lockAccount(ctx, tx, b.Event, b.User); err != nil {
 			return err
 		}
 		row, err := lockBooking(ctx, tx, b.ID)
@@ -90,6 +89,13 @@ func (s *Store) Book(ctx context.Context, sale *seatmap.Sale, basket seatmap.Bas
 		return err
 	})
 	return made, fresh, err
+}
+
+// lockAccount has the bookings without holds of one account judged one after the
+// other: each counts what the others have.
+func lockAccount(ctx context.Context, tx pgx.Tx, event, user string) error {
+	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast account:' || $1 || ' ' || $2, 0))`, event, user)
+	return err
 }
 
 func insertUnheld(ctx context.Context, tx pgx.Tx, b *booking, hold, most time.Duration) (*booking, error) {
@@ -174,10 +180,14 @@ func openBooking(ctx context.Context, tx pgx.Tx, id, user string) (*booking, err
 
 // Exchange gives a booking without a hold other seats. It returns the error of
 // quote, which judges the booking and what is known of the seats, and prices
-// them; Sealed tells it that a payment has begun. It returns what Prolong does.
+// them; Sealed tells it that a payment has begun. Of one account one booking or
+// swap is judged at a time. It returns what Prolong does.
 func (s *Store) Exchange(ctx context.Context, event, token, user string, seats []int, quote func(seatmap.Basket, seatmap.Facts) (json.RawMessage, error)) (out seatmap.Basket, err error) {
 	id := seatmap.BookingID(event, token)
 	err = s.unheld(ctx, "swap seats of "+id, event, func(ctx context.Context, tx pgx.Tx) error {
+		if err := lockAccount(ctx, tx, event, user); err != nil {
+			return err
+		}
 		b, err := openBooking(ctx, tx, id, user)
 		if err != nil {
 			return err

@@ -118,6 +118,45 @@ func TestOfOneAccountOneBookingIsJudgedAtATime(t *testing.T) {
 	}
 }
 
+// Two bookings of one account that may have six seats: each has one, and wants five.
+func TestOfOneAccountOneSwapIsJudgedAtATime(t *testing.T) {
+	h := setup(t)
+	h.goWithout()
+	one, two := h.book("ada", 1), h.book("ada", 2)
+	over := errors.New("over the cap")
+	swap := func(b seatmap.Basket, seats []int, judging func()) error {
+		_, err := h.store.Exchange(t.Context(), event, b.Token, "ada", seats, func(_ seatmap.Basket, f seatmap.Facts) (json.RawMessage, error) {
+			judging()
+			if f.Seats+len(seats) > 6 {
+				return nil, over
+			}
+			q, err := h.sale.Quote(seats, nil)
+			must(t, err)
+			return json.Marshal(q)
+		})
+		return err
+	}
+	var wg sync.WaitGroup
+	var first, second error
+	var both atomic.Bool // are judged at once
+	begun, end := make(chan struct{}), make(chan struct{})
+	wg.Go(func() { first = swap(one, []int{10, 11, 12, 13, 14}, func() { close(begun); <-end }) })
+	<-begun
+	wg.Go(func() { second = swap(two, []int{15, 16, 17, 18, 19}, func() { both.Store(true) }) })
+	h.eventually(func() (string, bool) {
+		n := ask[int](h, `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`)
+		return "the second does not wait", n > 0 || both.Load()
+	})
+	close(end)
+	wg.Wait()
+	if first != nil || !errors.Is(second, over) {
+		t.Errorf("swapped: %v, %v", first, second)
+	}
+	if n := ask[int](h, `SELECT sum(cardinality(seats)) FROM bookings`); n != 6 {
+		t.Errorf("the account has %d seats", n)
+	}
+}
+
 // lost is a Redis that must not be asked.
 func (h *house) lost() {
 	h.holds.mu.Lock()

@@ -244,6 +244,34 @@ func TestARefusalNamesAlternativesWhenAskedAndKnown(t *testing.T) {
 	}
 }
 
+// Of the two pairs of gold that are left one is in the middle of seats of tin.
+func TestAlternativesAreNoneThatTheRuleOfOrphansRefuses(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, onStore)
+	s.sale.Orphans = seatmap.OrphansRefuse
+	for _, i := range []int{0, 3, 4} {
+		s.sale.Chart.Sections[0].Rows[0].Seats[i].Category = "tin"
+	}
+	s.sale.Index = s.sale.Chart.Index()
+	var sold []int
+	for i := 5; i < 40; i++ {
+		if i != 20 && i != 21 {
+			sold = append(sold, i)
+		}
+	}
+	s.must(s.store.Spend(t.Context(), s.event, seatmap.Marks{Seats: sold}))
+	m := s.seatmap()
+	var node memory
+	node.m.Store(&m)
+	s.api.With(&node, nil)
+	a := s.wants(s.take("ann", "", `{"ticketIds":["n-a-30","n-a-31"],"alternatives":true}`), http.StatusConflict, "seats_taken")
+	if !strings.Contains(a.Body, `"alternatives":[{"ticketIds":["n-a-20","n-a-21"],"together":true}]`) {
+		t.Errorf("told %s", a.Body)
+	}
+	s.wants(s.take("ann", "", seatsBody(1, 2)), http.StatusUnprocessableEntity, "orphan_left")
+	s.wants(s.take("ann", "", seatsBody(20, 21)), http.StatusCreated, "")
+}
+
 func TestSwapOverHTTP(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, onStore)

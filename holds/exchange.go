@@ -39,10 +39,10 @@ func (a *API) exchange(ctx context.Context, sale *seatmap.Sale, token, user stri
 	}
 	if a.away(sale) {
 		g.basket, err = a.exchangeUnheld(ctx, sale, token, user, seats)
-		return g, problem(sale, err)
+	} else {
+		quote := func(b seatmap.Basket) (json.RawMessage, error) { return a.reprice(ctx, sale, b, seats) }
+		g.basket, err = a.store.Swap(ctx, SwapRequest{Event: sale.Event, Token: token, User: user, Seats: seats, Terms: sale.Terms, Quote: quote})
 	}
-	quote := func(b seatmap.Basket) (json.RawMessage, error) { return a.reprice(ctx, sale, b, seats) }
-	g.basket, err = a.store.Swap(ctx, SwapRequest{Event: sale.Event, Token: token, User: user, Seats: seats, Terms: sale.Terms, Quote: quote})
 	if err != nil {
 		return g, problem(sale, err)
 	}

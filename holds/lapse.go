@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"seatcast/seatmap"
@@ -75,39 +76,58 @@ type Lapser struct {
 // lapseEvery is how often: with the feed's tick it is how late a map may be.
 const lapseEvery = 250 * time.Millisecond
 
-// Run works until ctx ends. What fails is logged when it begins to fail and
-// when it works again, and tried again all the time.
+// Run works until ctx ends, and what it began has. What fails is logged when it
+// begins to fail and when it works again, and tried again all the time.
 func (l Lapser) Run(ctx context.Context) error {
 	tick := time.NewTicker(lapseEvery)
 	defer tick.Stop()
-	failing := map[string]bool{}
+	all := lapses{Lapser: l}
+	defer all.work.Wait()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
-			l.round(ctx, failing)
+			all.round(ctx)
 		}
 	}
 }
 
-// round lets every hot event lapse once.
-func (l Lapser) round(ctx context.Context, failing map[string]bool) {
+// lapses are those a Lapser has under way, at most one of each event.
+type lapses struct {
+	Lapser
+	work    sync.WaitGroup
+	busy    sync.Map // events whose last lapse has not ended
+	failing sync.Map // events that fail; "" when it is not known which are hot
+}
+
+// round lets every hot event lapse once, but those still at it. None waits for
+// another: in a cluster one may be silent while the others are not.
+func (l *lapses) round(ctx context.Context) {
 	events, err := l.Sales.Hot(ctx)
-	l.note(ctx, failing, "", err)
+	l.note(ctx, "", err)
 	for _, event := range events {
-		l.note(ctx, failing, event, l.Store.Lapse(ctx, event))
+		if _, busy := l.busy.LoadOrStore(event, true); busy {
+			continue
+		}
+		l.work.Go(func() {
+			defer l.busy.Delete(event)
+			l.note(ctx, event, l.Store.Lapse(ctx, event))
+		})
 	}
 }
 
-func (l Lapser) note(ctx context.Context, failing map[string]bool, event string, err error) {
-	switch {
-	case ctx.Err() != nil:
-	case err != nil && !failing[event]:
-		failing[event] = true
-		l.Log.ErrorContext(ctx, "lapse fails", "event", event, "err", err)
-	case err == nil && failing[event]:
-		delete(failing, event)
+func (l *lapses) note(ctx context.Context, event string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		if _, known := l.failing.LoadOrStore(event, true); !known {
+			l.Log.ErrorContext(ctx, "lapse fails", "event", event, "err", err)
+		}
+		return
+	}
+	if _, failed := l.failing.LoadAndDelete(event); failed {
 		l.Log.InfoContext(ctx, "lapse works again", "event", event)
 	}
 }

@@ -4,8 +4,12 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"seatcast/holds"
 	"seatcast/seatmap"
@@ -234,6 +238,70 @@ func TestLapserLapsesHotEventsUntilItsContextEnds(t *testing.T) {
 	h.eventually("the seat lapses", func() bool { return h.seatmap().At(3) == seatmap.Available })
 	stop()
 	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// silence is a Redis that answers nothing about one event until it ends.
+type silence struct {
+	event string
+	asked atomic.Int64
+	begun chan struct{} // closed when it is asked for the first time
+	ended context.Context
+}
+
+func (s *silence) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (s *silence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+func (s *silence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if s.ended.Err() == nil && slices.Contains(cmd.Args(), any(seatmap.SeqKey(s.event))) {
+			if s.asked.Add(1) == 1 {
+				close(s.begun)
+			}
+			<-s.ended.Done()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func TestNoHotEventWaitsForOneThatIsSilent(t *testing.T) {
+	t.Parallel()
+	mute, other := setup(t, 40), setup(t, 40)
+	brief := func(h *house, seat int) {
+		t.Helper()
+		r := h.asks("ann", seat)
+		r.Token += strconv.Itoa(seat)
+		r.Terms.Hold, r.Terms.Grace = 20*time.Millisecond, 0
+		_, err := h.store.Take(t.Context(), r)
+		h.must(err)
+	}
+	ended, end := context.WithCancel(context.Background())
+	defer end()
+	silent := &silence{event: mute.event, begun: make(chan struct{}), ended: ended}
+	rdb := redis.NewClient(other.rdb.Options())
+	t.Cleanup(func() { _ = rdb.Close() })
+	rdb.AddHook(silent)
+	lapser := holds.Lapser{Store: holds.New(rdb, judge(other.ask), voice(other.hear), quiet), Sales: hot{mute.event, other.event}, Log: quiet}
+	brief(mute, 3)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	over := make(chan error, 1) // one value: the end
+	go func() { over <- lapser.Run(ctx) }()
+
+	<-silent.begun
+	for _, seat := range []int{3, 4} { // one round after the other
+		brief(other, seat)
+		other.eventually("the other's seat lapses", func() bool { return other.seatmap().At(seat) == seatmap.Available })
+	}
+	if n := silent.asked.Load(); n != 1 {
+		t.Errorf("the silent one is asked %d times at once", n)
+	}
+	end()
+	mute.eventually("its seat lapses, now that Redis answers", func() bool { return mute.seatmap().At(3) == seatmap.Available })
+	stop()
+	if err := <-over; err != nil {
 		t.Error(err)
 	}
 }

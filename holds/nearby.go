@@ -74,15 +74,25 @@ func near(sale *seatmap.Sale, m seatmap.Map, seats []int) (found []alternative) 
 			w.Accessible++
 		}
 	}
-	choices, err := sale.Index.Seating().Alternatives(m, sale.Prices, w, mostAlternatives)
-	if err != nil {
+	if found = sendable(sale, m, w); len(found) == 0 {
 		w.Sections = nil
-		choices, err = sale.Index.Seating().Alternatives(m, sale.Prices, w, mostAlternatives)
+		found = sendable(sale, m, w)
 	}
+	return found
+}
+
+// sendable finds what fulfils a wish and can be asked for as a choice by hand,
+// which is judged by the event's rule of orphans: a wish is not.
+func sendable(sale *seatmap.Sale, m seatmap.Map, w seatmap.Wish) (found []alternative) {
+	seating := sale.Index.Seating()
+	choices, err := seating.Alternatives(m, sale.Prices, w, mostAlternatives)
 	if err != nil {
 		return nil
 	}
 	for _, c := range choices {
+		if sale.Orphans == seatmap.OrphansRefuse && len(seating.Orphans(m, c.Seats)) > 0 {
+			continue
+		}
 		found = append(found, alternative{TicketIDs: ticketIDs(sale, c.Seats), Together: c.Together})
 	}
 	return found

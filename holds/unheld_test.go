@@ -230,6 +230,16 @@ func TestWithoutHoldsABookingIsSwappedUntilItIsHeld(t *testing.T) {
 	s.wants(swap(), http.StatusConflict, "booked_without_hold")
 }
 
+func TestWithoutHoldsASwapIsWarnedOfTheOrphanItLeaves(t *testing.T) {
+	s, _ := newOutage(t)
+	s.sale.Orphans = seatmap.OrphansWarn
+	booking := s.wants(s.take("ann", "", seatsBody(20)), http.StatusCreated, "").Booking.BookingID
+	swapped := s.wants(s.put("ann", booking, seatsBody(1, 2)), http.StatusOK, "")
+	if _, _, warned := chose(swapped); !slices.Equal(warned, []string{"orphan_left n-a-0"}) {
+		t.Errorf("warned of %v", warned)
+	}
+}
+
 func TestARushWithoutHoldsIsBounded(t *testing.T) {
 	s, _ := newOutage(t)
 	codes := map[int]int{}
