@@ -16,7 +16,8 @@ func TestTheNamesOfARowAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"strategy":"naive","requests":3,"held":1,"refused":2,"sold_twice":1,"cpu_us_per_refusal":5,"p50_ms":1,"p99_ms":2,` +
-		`"redis_calls_per_refusal":0,"false_refusals":0,"bystander_p99_ms":0,"bystander_idle_p99_ms":0}`
+		`"redis_calls_per_refusal":0,"false_refusals":0,"bystander_p99_ms":0,"bystander_idle_p99_ms":0,` +
+		`"bystander_fixed_rate_p99_ms":null,"fixed_rate_busy":null}`
 	if string(text) != want {
 		t.Errorf("%s", text)
 	}
