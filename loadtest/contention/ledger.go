@@ -38,6 +38,22 @@ func soldTwice(grants []grant) (twice int) {
 	return twice
 }
 
+// granted counts the holds between two looks at the gate, and those that may be
+// on the wrong side of a look: they were under way while it was taken. A hold is
+// counted by the middle of its request, a look by its own.
+func granted(grants []grant, from, to window) (n, unsure int) {
+	for _, g := range grants {
+		asked := window{g.sent, g.got}
+		if at := asked.middle(); from.middle() <= at && at < to.middle() {
+			n++
+		}
+		if asked.touches(from) || asked.touches(to) {
+			unsure++
+		}
+	}
+	return n, unsure
+}
+
 // blur is how far the end of a hold that is told lies before its real end at
 // most, where one clock is asked for both.
 const blur = 2 * time.Millisecond

@@ -28,6 +28,28 @@ func TestASeatSoldTwiceIsFound(t *testing.T) {
 	}
 }
 
+func TestHoldsAreCountedBetweenTheLooksAtTheGate(t *testing.T) {
+	from, to := window{100, 120}, window{200, 240}
+	for _, c := range []struct {
+		name      string
+		sent, got int64
+		n, unsure int
+	}{
+		{"before", 80, 99, 0, 0},
+		{"under way at the first look, mostly before", 80, 105, 0, 1},
+		{"under way at the first look, mostly after", 105, 130, 1, 1},
+		{"between", 130, 150, 1, 0},
+		{"under way at the last look, mostly before", 190, 230, 1, 1},
+		{"under way at the last look, mostly after", 230, 250, 0, 1},
+		{"longer than the last look", 150, 300, 0, 1},
+		{"after", 241, 250, 0, 0},
+	} {
+		if n, unsure := granted([]grant{{sent: c.sent, got: c.got}}, from, to); n != c.n || unsure != c.unsure {
+			t.Errorf("%s: %d, unsure %d; want %d, %d", c.name, n, unsure, c.n, c.unsure)
+		}
+	}
+}
+
 func TestARefusalOfAFreeSeatIsFound(t *testing.T) {
 	const ms = int64(time.Millisecond)
 	no := func(seat int32, sent, got int64) shot { return shot{seat: seat, sent: sent * ms, got: got * ms} }

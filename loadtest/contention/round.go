@@ -14,7 +14,7 @@ import (
 // figures are what a round has measured.
 type figures struct {
 	requests, held, refused, odd int
-	granted                      int // to the bystander too
+	granted, unsure              int // between the looks at the gate, to the bystander too; and those that may be on the wrong side of a look
 	soldTwice, falseRefusals     int
 	cpu                          float64 // µs of all server processes a refusal
 	parts                        []part  // of cpu, by process
@@ -176,7 +176,7 @@ func (t *tally) held() (n int) {
 func (b *bench) figures(s *scene, silent, idle, storm span) (f figures) {
 	f.requests, f.held = len(storm.buyers.shots), storm.buyers.held()
 	f.refused = f.requests - f.held
-	f.granted = f.held + storm.bystander.held()
+	f.granted, f.unsure = granted(s.ledger, storm.from.looked, storm.to.looked)
 	f.odd = storm.buyers.odd + storm.bystander.odd + idle.bystander.odd
 	f.soldTwice, f.falseRefusals = soldTwice(s.ledger), 0
 	if s.strategy != Bare {
@@ -232,6 +232,9 @@ func (f *figures) remark(storm, idle span) {
 	}
 	if f.others > 0.1 {
 		note("others used %.0f%% of the servers' core: figures are worth less", 100*f.others)
+	}
+	if f.reached() < 0 {
+		note("%d holds were granted and Redis was asked %.0f times: the gate does not count all that it asks", f.granted, f.gate.asked)
 	}
 	if f.busy > 0.9 {
 		note("the client was busy %.0f%% of the time: latencies are its own too", 100*f.busy)

@@ -83,3 +83,23 @@ func TestBarsAreHeldAgainstPairs(t *testing.T) {
 		t.Errorf("%d of %d are missed: %+v", missed, len(bars), bars)
 	}
 }
+
+func TestAShareBelowNoughtIsHiddenOnlyWhereTheLooksExplainIt(t *testing.T) {
+	for _, c := range []struct {
+		asked           float64
+		granted, unsure int
+		want            float64
+	}{
+		{150, 100, 0, 0.05},
+		{95, 100, 5, 0},
+		{94, 100, 5, -0.006},
+	} {
+		f := figures{refused: 1000, granted: c.granted, unsure: c.unsure, gate: gate{asked: c.asked}}
+		if got := f.reached(); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if b := barsOfMemory([]figures{f})[0]; b.met != (c.want >= 0 && c.want < 0.05) {
+			t.Errorf("%+v: %+v", c, b)
+		}
+	}
+}
