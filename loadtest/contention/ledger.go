@@ -60,8 +60,10 @@ const blur = 2 * time.Millisecond
 
 // falseRefusals counts the refusals of a seat that nobody had while they were
 // under way: no hold of it was being asked for or lasted then. All holds that
-// touch the refusals must be among the grants.
-func falseRefusals(grants []grant, shots []shot) (wrong int) {
+// touch the refusals must be among the grants. The oldest is the longest that
+// such a seat had been free when it was asked for: since its last hold was over,
+// or since opened, from when on the grants are known.
+func falseRefusals(grants []grant, opened int64, shots []shot) (wrong int, oldest time.Duration) {
 	bySeat := make(map[int32][]grant)
 	for _, g := range grants {
 		bySeat[g.seat] = append(bySeat[g.seat], g)
@@ -78,11 +80,16 @@ func falseRefusals(grants []grant, shots []shot) (wrong int) {
 		}
 		all := bySeat[s.seat]
 		n, _ := slices.BinarySearchFunc(all, s.got, func(g grant, at int64) int { return cmp.Compare(g.sent, at) })
-		if n == 0 || all[n-1].last < s.sent {
+		free := opened
+		if n > 0 {
+			free = all[n-1].last
+		}
+		if n == 0 || free < s.sent {
 			wrong++
+			oldest = max(oldest, time.Duration(s.sent-free))
 		}
 	}
-	return wrong
+	return wrong, oldest
 }
 
 // quantile is the value below which so large a part of the sorted values lies.
