@@ -27,7 +27,9 @@
 //   - sold twice: from what buyers were told, and nothing else. A hold that was
 //     answered while another buyer's of the same seat was not over is one.
 //   - false refusals: refusals of a seat that, by what all buyers were told,
-//     nobody had or was about to be given at any moment of the request. What
+//     nobody had or was about to be given at any moment of the request, in the
+//     storm and in the one at a fixed rate. The oldest is by how long the last
+//     hold of its seat was over when it was sent. What
 //     seatcast itself finds by comparing some of its refusals with Redis is
 //     printed beside it; it compares later, and by then a hold may be over.
 //   - calls of Redis: INFO commandstats, what scripts call included, less what

@@ -38,14 +38,32 @@ func soldTwice(grants []grant) (twice int) {
 	return twice
 }
 
+// granted counts the holds between two looks at the gate, and those that may be
+// on the wrong side of a look: they were under way while it was taken. A hold is
+// counted by the middle of its request, a look by its own.
+func granted(grants []grant, from, to window) (n, unsure int) {
+	for _, g := range grants {
+		asked := window{g.sent, g.got}
+		if at := asked.middle(); from.middle() <= at && at < to.middle() {
+			n++
+		}
+		if asked.touches(from) || asked.touches(to) {
+			unsure++
+		}
+	}
+	return n, unsure
+}
+
 // blur is how far the end of a hold that is told lies before its real end at
 // most, where one clock is asked for both.
 const blur = 2 * time.Millisecond
 
 // falseRefusals counts the refusals of a seat that nobody had while they were
 // under way: no hold of it was being asked for or lasted then. All holds that
-// touch the refusals must be among the grants.
-func falseRefusals(grants []grant, shots []shot) (wrong int) {
+// touch the refusals must be among the grants. The oldest is the longest that
+// such a seat had been free when it was asked for: since its last hold was over,
+// or since opened, from when on the grants are known.
+func falseRefusals(grants []grant, opened int64, shots []shot) (wrong int, oldest time.Duration) {
 	bySeat := make(map[int32][]grant)
 	for _, g := range grants {
 		bySeat[g.seat] = append(bySeat[g.seat], g)
@@ -62,11 +80,16 @@ func falseRefusals(grants []grant, shots []shot) (wrong int) {
 		}
 		all := bySeat[s.seat]
 		n, _ := slices.BinarySearchFunc(all, s.got, func(g grant, at int64) int { return cmp.Compare(g.sent, at) })
-		if n == 0 || all[n-1].last < s.sent {
+		free := opened
+		if n > 0 {
+			free = all[n-1].last
+		}
+		if n == 0 || free < s.sent {
 			wrong++
+			oldest = max(oldest, time.Duration(s.sent-free))
 		}
 	}
-	return wrong
+	return wrong, oldest
 }
 
 // quantile is the value below which so large a part of the sorted values lies.

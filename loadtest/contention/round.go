@@ -14,10 +14,12 @@ import (
 // figures are what a round has measured.
 type figures struct {
 	requests, held, refused, odd int
-	granted                      int // to the bystander too
+	granted, unsure              int // between the looks at the gate, to the bystander too; and those that may be on the wrong side of a look
 	soldTwice, falseRefusals     int
-	cpu                          float64 // µs of all server processes a refusal
-	parts                        []part  // of cpu, by process
+	judged                       int           // refusals among which false ones were looked for
+	oldest                       time.Duration // of the false ones, after the seat was free
+	cpu                          float64       // µs of all server processes a refusal
+	parts                        []part        // of cpu, by process
 	p50, p99                     time.Duration
 	calls                        float64       // of Redis a refusal
 	beside                       time.Duration // p99 of the bystander in the storm
@@ -80,6 +82,7 @@ func (b *bench) round(ctx context.Context, strategy string, rate float64) (f fig
 		}
 		f.open, f.openBusy = quantile(latencies(open.bystander.shots), 0.99), open.spent().Seconds()/open.seconds()
 		f.soldTwice = soldTwice(s.ledger)
+		f.judge(s, open.buyers)
 		if odd := open.buyers.odd + open.bystander.odd; odd > 0 {
 			f.notes = append(f.notes, fmt.Sprintf("at a fixed rate %d answers were neither a hold nor a refusal; the first: %s",
 				odd, firstOf(open.buyers.oddest, open.bystander.oddest)))
@@ -176,12 +179,10 @@ func (t *tally) held() (n int) {
 func (b *bench) figures(s *scene, silent, idle, storm span) (f figures) {
 	f.requests, f.held = len(storm.buyers.shots), storm.buyers.held()
 	f.refused = f.requests - f.held
-	f.granted = f.held + storm.bystander.held()
+	f.granted, f.unsure = granted(s.ledger, storm.from.looked, storm.to.looked)
 	f.odd = storm.buyers.odd + storm.bystander.odd + idle.bystander.odd
-	f.soldTwice, f.falseRefusals = soldTwice(s.ledger), 0
-	if s.strategy != Bare {
-		f.falseRefusals = falseRefusals(s.ledger, storm.buyers.shots)
-	}
+	f.soldTwice = soldTwice(s.ledger)
+	f.judge(s, storm.buyers)
 	f.latency = latencies(storm.buyers.shots)
 	f.p50, f.p99 = quantile(f.latency, 0.5), quantile(f.latency, 0.99)
 	f.beside = quantile(latencies(storm.bystander.shots), 0.99)
@@ -200,6 +201,17 @@ func (b *bench) figures(s *scene, silent, idle, storm span) (f figures) {
 	}
 	f.remark(storm, idle)
 	return f
+}
+
+// judge adds the false refusals among a storm's; bare refuses whatever is free.
+func (f *figures) judge(s *scene, storm tally) {
+	if s.strategy == Bare {
+		return
+	}
+	wrong, oldest := falseRefusals(s.ledger, s.opened, storm.shots)
+	f.judged += len(storm.shots) - storm.held()
+	f.falseRefusals += wrong
+	f.oldest = max(f.oldest, oldest)
 }
 
 // callsOfRefusals is what Redis was asked for in a storm, without what it is
@@ -232,6 +244,9 @@ func (f *figures) remark(storm, idle span) {
 	}
 	if f.others > 0.1 {
 		note("others used %.0f%% of the servers' core: figures are worth less", 100*f.others)
+	}
+	if f.reached() < 0 {
+		note("%d holds were granted and Redis was asked %.0f times: the gate does not count all that it asks", f.granted, f.gate.asked)
 	}
 	if f.busy > 0.9 {
 		note("the client was busy %.0f%% of the time: latencies are its own too", 100*f.busy)

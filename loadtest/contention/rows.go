@@ -25,6 +25,7 @@ type Row struct {
 	BystanderIdleP99Ms   float64  `json:"bystander_idle_p99_ms"`
 	FixedRateP99Ms       *float64 `json:"bystander_fixed_rate_p99_ms"`
 	FixedRateBusy        *float64 `json:"fixed_rate_busy"` // share of one core
+	OldestFalseMs        float64  `json:"oldest_false_refusal_ms"`
 }
 
 // row makes a strategy's row of its rounds, of which there is one at least.
@@ -35,6 +36,7 @@ func row(strategy string, rounds []figures) Row {
 		SoldTwice: worst(rounds, func(f figures) int { return f.soldTwice }), FalseRefusals: worst(rounds, func(f figures) int { return f.falseRefusals }),
 		P50Ms: middle(rounds, func(f figures) time.Duration { return f.p50 }), P99Ms: middle(rounds, p99),
 		BystanderP99Ms: middle(rounds, beside), BystanderIdleP99Ms: middle(rounds, func(f figures) time.Duration { return f.idle }),
+		OldestFalseMs: ms(worst(rounds, oldest)),
 	}
 	if r.Refused > 0 {
 		cpu, calls := report.MedianOf(rounds, cpu), report.MedianOf(rounds, func(f figures) float64 { return f.calls })
@@ -51,6 +53,7 @@ func cpu(f figures) float64           { return f.cpu }
 func p99(f figures) time.Duration     { return f.p99 }
 func beside(f figures) time.Duration  { return f.beside }
 func openP99(f figures) time.Duration { return f.open }
+func oldest(f figures) time.Duration  { return f.oldest }
 
 // times are milliseconds.
 func times(rounds []figures, of func(figures) time.Duration) []float64 {
@@ -65,7 +68,7 @@ func whole(rounds []figures, of func(figures) int) int {
 	return int(math.Round(report.MedianOf(rounds, func(f figures) float64 { return float64(of(f)) })))
 }
 
-func worst(rounds []figures, of func(figures) int) (most int) {
+func worst[N int | float64 | time.Duration](rounds []figures, of func(figures) N) (most N) {
 	for _, f := range rounds {
 		most = max(most, of(f))
 	}

@@ -16,15 +16,16 @@ func TestTheNamesOfARowAreKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = `{"strategy":"naive","requests":3,"held":1,"refused":2,"sold_twice":1,"cpu_us_per_refusal":5,"p50_ms":1,"p99_ms":2,` +
-		`"redis_calls_per_refusal":0,"false_refusals":0,"bystander_p99_ms":0,"bystander_idle_p99_ms":0}`
+		`"redis_calls_per_refusal":0,"false_refusals":0,"bystander_p99_ms":0,"bystander_idle_p99_ms":0,` +
+		`"bystander_fixed_rate_p99_ms":null,"fixed_rate_busy":null,"oldest_false_refusal_ms":0}`
 	if string(text) != want {
 		t.Errorf("%s", text)
 	}
 }
 
 func TestARowIsTheMedianAndTheWorstOfWhatMustNotBe(t *testing.T) {
-	r := row(Seatcast, []figures{{refused: 10, cpu: 1}, {refused: 30, cpu: 3, soldTwice: 1}, {refused: 20, cpu: 2, falseRefusals: 4}})
-	if r.Refused != 20 || *r.CPUUsPerRefusal != 2 || r.SoldTwice != 1 || r.FalseRefusals != 4 {
+	r := row(Seatcast, []figures{{refused: 10, cpu: 1}, {refused: 30, cpu: 3, soldTwice: 1}, {refused: 20, cpu: 2, falseRefusals: 4, oldest: time.Second}})
+	if r.Refused != 20 || *r.CPUUsPerRefusal != 2 || r.SoldTwice != 1 || r.FalseRefusals != 4 || r.OldestFalseMs != 1000 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -70,7 +71,8 @@ func TestBarsAreHeldAgainstPairs(t *testing.T) {
 	}
 	missed := 0
 	bad := slow
-	bad.falseRefusals, bad.gate.asked, bad.open = 5, 100, time.Minute
+	bad.judged, bad.falseRefusals, bad.oldest = 1000, 5, 2001*time.Millisecond
+	bad.gate.asked, bad.open = 100, time.Minute
 	got = results{Naive: {fast}, Postgres: {fast}, Redis: {fast}, Bare: {fast}, Seatcast: {bad}}
 	bars := barsOf(got)
 	for _, b := range bars {
@@ -78,7 +80,27 @@ func TestBarsAreHeldAgainstPairs(t *testing.T) {
 			missed++
 		}
 	}
-	if missed != len(bars) || missed != 10 {
+	if missed != len(bars) || missed != 11 {
 		t.Errorf("%d of %d are missed: %+v", missed, len(bars), bars)
+	}
+}
+
+func TestAShareBelowNoughtIsHiddenOnlyWhereTheLooksExplainIt(t *testing.T) {
+	for _, c := range []struct {
+		asked           float64
+		granted, unsure int
+		want            float64
+	}{
+		{150, 100, 0, 0.05},
+		{95, 100, 5, 0},
+		{94, 100, 5, -0.006},
+	} {
+		f := figures{refused: 1000, granted: c.granted, unsure: c.unsure, gate: gate{asked: c.asked}}
+		if got := f.reached(); math.Abs(got-c.want) > 1e-9 {
+			t.Errorf("%+v: %v", c, got)
+		}
+		if b := barsOfMemory([]figures{f})[0]; b.met != (c.want >= 0 && c.want < 0.05) {
+			t.Errorf("%+v: %+v", c, b)
+		}
 	}
 }

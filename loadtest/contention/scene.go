@@ -22,7 +22,8 @@ type scene struct {
 	served    []process // by whom: what is counted
 	buyers    []*line
 	bystander []*line
-	ledger    []grant // every hold since it was started
+	opened    int64   // when everybody was connected, in nanoseconds of the wall clock
+	ledger    []grant // every hold since then
 }
 
 // process is one of those that serve.
@@ -67,6 +68,7 @@ func (b *bench) open(ctx context.Context, strategy string) (_ *scene, err error)
 			s.bystander = append(s.bystander, l)
 		}
 	}
+	s.opened = time.Now().UnixNano()
 	return s, nil
 }
 

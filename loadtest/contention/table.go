@@ -24,11 +24,11 @@ func (b *bench) print(rate float64, got results) {
 		report.Say(o.Out, "Postgres: %d connections, transaction %s, %d further round trips\n", o.Pool, o.Transaction, o.RoundTrips)
 	}
 	w := tabwriter.NewWriter(o.Out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	report.Say(w, "\nstrategy\trequests\theld\trefused\tsold twice\tCPU µs/refusal\tp50 ms\tp99 ms\tRedis calls/refusal\tfalse refusals\tbystander p99 ms\talone\tat a fixed rate\t\n")
+	report.Say(w, "\nstrategy\trequests\theld\trefused\tsold twice\tCPU µs/refusal\tp50 ms\tp99 ms\tRedis calls/refusal\tfalse refusals\toldest ms\tbystander p99 ms\talone\tat a fixed rate\t\n")
 	for _, name := range o.measured() {
 		r := row(name, got[name])
-		report.Say(w, "%s\t%d\t%d\t%d\t%d\t%s\t%.1f\t%.1f\t%s\t%d\t%.1f\t%.1f\t%s\t\n", name, r.Requests, r.Held, r.Refused, r.SoldTwice,
-			shown("%.1f", r.CPUUsPerRefusal), r.P50Ms, r.P99Ms, shown("%.3f", r.RedisCallsPerRefusal), r.FalseRefusals,
+		report.Say(w, "%s\t%d\t%d\t%d\t%d\t%s\t%.1f\t%.1f\t%s\t%d\t%.0f\t%.1f\t%.1f\t%s\t\n", name, r.Requests, r.Held, r.Refused, r.SoldTwice,
+			shown("%.1f", r.CPUUsPerRefusal), r.P50Ms, r.P99Ms, shown("%.3f", r.RedisCallsPerRefusal), r.FalseRefusals, r.OldestFalseMs,
 			r.BystanderP99Ms, r.BystanderIdleP99Ms, fixed(r))
 	}
 	_ = w.Flush() // a terminal that has gone
