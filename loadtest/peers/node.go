@@ -163,11 +163,6 @@ func (a *API) Addr() string { return a.node.addr }
 // Pid is its process.
 func (a *API) Pid() int { return a.node.child.Pid() }
 
-// Metric reads one number it shows of itself; labels included in the name.
-func (a *API) Metric(ctx context.Context, name string) (float64, error) {
-	return a.house.metric(ctx, a.node.addr, name)
-}
-
 // Stop ends it. When it returns no process of it is left.
 func (a *API) Stop() error {
 	a.house.http.CloseIdleConnections()
