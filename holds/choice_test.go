@@ -334,6 +334,10 @@ func TestASwapIsJudgedWithItsOwnSeatsFree(t *testing.T) {
 		t.Errorf("one more: %d %s", a.Status, a.Body)
 	}
 	s.sale.Orphans = seatmap.OrphansWarn
+	before := s.seatmap()
+	var node memory // has not heard of the swap yet
+	node.m.Store(&before)
+	s.api.With(&node, nil)
 	if _, _, warned := chose(s.put("ann", id, `{"ticketIds":["n-a-1","n-a-2"]}`)); !slices.Equal(warned, []string{"orphan_left n-a-0"}) {
 		t.Errorf("warned of %v", warned)
 	}

@@ -37,16 +37,20 @@ func (a *API) exchange(ctx context.Context, sale *seatmap.Sale, token, user stri
 	if err := a.unlessBegun(ctx, sale, seatmap.BookingID(sale.Event, token), user); err != nil {
 		return g, problem(sale, err)
 	}
+	var own []int
 	if a.away(sale) {
-		g.basket, err = a.exchangeUnheld(ctx, sale, token, user, seats)
+		g.basket, own, err = a.exchangeUnheld(ctx, sale, token, user, seats)
 	} else {
-		quote := func(b seatmap.Basket) (json.RawMessage, error) { return a.reprice(ctx, sale, b, seats) }
+		quote := func(b seatmap.Basket) (json.RawMessage, error) {
+			own = b.Seats
+			return a.reprice(ctx, sale, b, seats)
+		}
 		g.basket, err = a.store.Swap(ctx, SwapRequest{Event: sale.Event, Token: token, User: user, Seats: seats, Terms: sale.Terms, Quote: quote})
 	}
 	if err != nil {
 		return g, problem(sale, err)
 	}
-	g.warnings = a.warnOfOrphans(ctx, sale, seats)
+	g.warnings = a.warnOfOrphans(ctx, sale, own, seats)
 	return g, nil
 }
 

@@ -40,7 +40,7 @@ func (a *API) grant(ctx context.Context, sale *seatmap.Sale, r TakeRequest, body
 	if err != nil {
 		return g, problem(sale, err)
 	}
-	g.warnings = a.warnOfOrphans(ctx, sale, g.basket.Seats)
+	g.warnings = a.warnOfOrphans(ctx, sale, nil, g.basket.Seats)
 	return g, nil
 }
 

@@ -26,7 +26,7 @@ func (a *API) refuseOrphans(ctx context.Context, sale *seatmap.Sale, own, seats 
 	if err != nil {
 		return problem(sale, err)
 	}
-	mark(m, own, seatmap.Available)
+	vacate(m, own)
 	if left := sale.Index.Seating().Orphans(m, seats); len(left) > 0 {
 		return refuseSeats("orphan_left", "this would leave a single seat that hardly anybody buys; nothing was taken. "+
 			"Take that seat too, or move by one: from one end of the free seats any number can be had", ticketIDs(sale, left))
@@ -35,8 +35,9 @@ func (a *API) refuseOrphans(ctx context.Context, sale *seatmap.Sale, own, seats 
 }
 
 // warnOfOrphans tells which orphans seats that are held now have left, where
-// that is the event's rule. A map that cannot be had is no reason to say no.
-func (a *API) warnOfOrphans(ctx context.Context, sale *seatmap.Sale, seats []int) []warning {
+// that is the event's rule; own are the seats that were given back for them, which
+// the map may not show yet. A map that cannot be had is no reason to say no.
+func (a *API) warnOfOrphans(ctx context.Context, sale *seatmap.Sale, own, seats []int) []warning {
 	if sale.Orphans != seatmap.OrphansWarn || len(seats) == 0 {
 		return nil
 	}
@@ -45,11 +46,22 @@ func (a *API) warnOfOrphans(ctx context.Context, sale *seatmap.Sale, seats []int
 		a.store.log.WarnContext(ctx, "orphans not judged", "event", sale.Event, "err", err)
 		return nil
 	}
-	mark(m, seats, seatmap.Available)
+	vacate(m, own)
+	vacate(m, seats)
 	left := sale.Index.Seating().Orphans(m, seats)
 	if len(left) == 0 {
 		return nil
 	}
 	return []warning{{Code: "orphan_left", Seats: ticketIDs(sale, left),
 		Detail: "these seats leave a single one beside them that hardly anybody buys"}}
+}
+
+// vacate makes seats of who asks available in a map that shows them as held:
+// what is sold or closed stays so, whosever it was.
+func vacate(m seatmap.Map, own []int) {
+	for _, i := range own {
+		if m.At(i) == seatmap.Held {
+			m.Set(i, seatmap.Available)
+		}
+	}
 }

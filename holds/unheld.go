@@ -87,7 +87,7 @@ func (a *API) unheld(ctx context.Context, sale *seatmap.Sale, r TakeRequest, bod
 		g.together = &together
 		return g, nil
 	}
-	g.warnings = a.warnOfOrphans(ctx, sale, g.basket.Seats)
+	g.warnings = a.warnOfOrphans(ctx, sale, nil, g.basket.Seats)
 	return g, nil
 }
 
@@ -160,30 +160,34 @@ func (a *API) prolong(ctx context.Context, sale *seatmap.Sale, token, user strin
 	return b, inRedis(err)
 }
 
-// exchangeUnheld swaps the seats of a booking without a hold.
-func (a *API) exchangeUnheld(ctx context.Context, sale *seatmap.Sale, token, user string, seats []int) (seatmap.Basket, error) {
+// exchangeUnheld swaps the seats of a booking without a hold. Own are those it
+// had.
+func (a *API) exchangeUnheld(ctx context.Context, sale *seatmap.Sale, token, user string, seats []int) (b seatmap.Basket, own []int, err error) {
 	if err := a.rush.enter(user); err != nil {
-		return seatmap.Basket{}, err
+		return b, nil, err
 	}
-	b, err := a.books.Booked(ctx, sale.Event, token)
+	b, err = a.books.Booked(ctx, sale.Event, token)
 	if err == nil {
 		err = a.refuseOrphans(ctx, sale, b.Seats, seats)
 	}
 	if err != nil {
-		return b, inRedis(err)
+		return b, nil, inRedis(err)
 	}
 	b, err = a.books.Exchange(ctx, sale.Event, token, user, seats, func(b seatmap.Basket, f seatmap.Facts) (json.RawMessage, error) {
 		if b.Sealed {
 			return nil, ErrSealed
 		}
+		own = b.Seats
 		r := TakeRequest{Seats: seats, Areas: b.Areas, Terms: sale.Terms}
-		r.Terms.HoldsPerUser = 0 // it is no booking more
+		if len(own) > 0 {
+			r.Terms.HoldsPerUser = 0 // it has counted as a booking with seats
+		}
 		if err := cmp.Or(fits(sale, b, seats), r.may(f)); err != nil {
 			return nil, err
 		}
 		return price(sale, seats, b.Areas)
 	})
-	return b, inRedis(err)
+	return b, own, inRedis(err)
 }
 
 // inRedis is the error about a booking without a row while Redis is away: what

@@ -89,10 +89,12 @@ func (b *rows) Free(_ context.Context, _ string) (seatmap.Map, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked++
-	free := append(seatmap.Map(nil), b.sold...)
+	free := slices.Clone(b.sold)
 	for _, one := range b.made {
 		for _, i := range one.Seats {
-			free.Set(i, seatmap.Held)
+			if b.sold.At(i) == seatmap.Available {
+				free.Set(i, seatmap.Held)
+			}
 		}
 	}
 	return free, nil
@@ -231,13 +233,38 @@ func TestWithoutHoldsABookingIsSwappedUntilItIsHeld(t *testing.T) {
 }
 
 func TestWithoutHoldsASwapIsWarnedOfTheOrphanItLeaves(t *testing.T) {
-	s, _ := newOutage(t)
-	s.sale.Orphans = seatmap.OrphansWarn
-	booking := s.wants(s.take("ann", "", seatsBody(20)), http.StatusCreated, "").Booking.BookingID
-	swapped := s.wants(s.put("ann", booking, seatsBody(1, 2)), http.StatusOK, "")
-	if _, _, warned := chose(swapped); !slices.Equal(warned, []string{"orphan_left n-a-0"}) {
-		t.Errorf("warned of %v", warned)
+	for name, c := range map[string]struct {
+		sold, has, wants []int
+		warned           []string
+	}{
+		"far from what it had":            {nil, []int{20}, []int{1, 2}, []string{"orphan_left n-a-0"}},
+		"one of its own":                  {nil, []int{0, 1}, []int{1, 2}, []string{"orphan_left n-a-0"}},
+		"its own are none beside another": {[]int{5}, []int{4}, []int{2}, nil},
+		"what was its own is sold":        {[]int{0}, []int{0, 1}, []int{2, 3}, []string{"orphan_left n-a-1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, b := newOutage(t)
+			s.sale.Orphans = seatmap.OrphansWarn
+			booking := s.wants(s.take("ann", "", seatsBody(c.has...)), http.StatusCreated, "").Booking.BookingID
+			for _, i := range c.sold {
+				b.sold.Set(i, seatmap.Sold)
+			}
+			swapped := s.wants(s.put("ann", booking, seatsBody(c.wants...)), http.StatusOK, "")
+			if _, _, warned := chose(swapped); !slices.Equal(warned, c.warned) {
+				t.Errorf("warned of %v, want %v", warned, c.warned)
+			}
+		})
 	}
+}
+
+func TestWithoutHoldsTheFirstSeatsOfABookingOfPlacesAreABookingMore(t *testing.T) {
+	s, b := newOutage(t)
+	s.sale.Terms.HoldsPerUser = 2
+	seats := s.wants(s.take("ann", "", seatsBody(1)), http.StatusCreated, "").Booking.BookingID
+	places := s.wants(s.take("ann", "", `{"areas":[{"area":"pit","quantity":1}]}`), http.StatusCreated, "").Booking.BookingID
+	b.facts.Bookings, b.facts.Seats = 2, 2 // her others'
+	s.wants(s.put("ann", places, seatsBody(3)), http.StatusTooManyRequests, "too_many_bookings")
+	s.wants(s.put("ann", seats, seatsBody(3)), http.StatusOK, "")
 }
 
 func TestARushWithoutHoldsIsBounded(t *testing.T) {
