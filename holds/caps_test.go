@@ -261,6 +261,27 @@ func TestTheFirstSeatsOfABookingOfPlacesAreAHoldLikeAnyOther(t *testing.T) {
 	}
 }
 
+// The places were booked before the hour of the account's pace began.
+func TestSeatsOfABookingOfPlacesThatArePaidForDoNotCountInThePace(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	h.must(h.store.Spend(t.Context(), h.event, seatmap.Marks{Areas: map[string]int{"pit": 50}}))
+	r := h.asksAs("ann", "places")
+	r.Areas = map[string]int{"pit": 1}
+	places := h.takesAgain(r)
+	h.tick()
+	h.takesAgain(h.asksAs("ann", "seat", 1))
+	_, err := h.store.Swap(t.Context(), h.swaps(places, 2))
+	h.must(err)
+	if got := h.pace("ann"); got.n != 2 || got.since != places.First.UnixMilli() {
+		t.Errorf("two holds count %+v, want an hour from %d on", got, places.First.UnixMilli())
+	}
+	h.must(h.store.Spend(t.Context(), h.event, seatmap.Marks{Seats: []int{2}, Baskets: []string{places.Token}, Bought: map[string]int{"ann": 2}}))
+	if got := h.pace("ann"); got.n != 1 {
+		t.Errorf("two holds of which one is paid for count %d", got.n)
+	}
+}
+
 func TestAHoldThatIsPaidForDoesNotCountInThePace(t *testing.T) {
 	t.Parallel()
 	h := setup(t, 40)

@@ -316,6 +316,18 @@ type hot []string
 func (e hot) Sale(context.Context, string) (*seatmap.Sale, error) { return nil, seatmap.ErrNoEvent }
 func (e hot) Hot(context.Context) ([]string, error)               { return e, nil }
 
+// tick waits for the next millisecond of the clock of Redis.
+func (h *house) tick() {
+	h.Helper()
+	now := func() int64 {
+		t, err := h.rdb.Time(h.Context()).Result()
+		h.must(err)
+		return t.UnixMilli()
+	}
+	for began := now(); now() == began; {
+	}
+}
+
 // takesAgain is what a take that was granted before holds.
 func (h *house) takesAgain(r holds.TakeRequest) seatmap.Basket {
 	h.Helper()

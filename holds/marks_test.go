@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -247,7 +248,7 @@ type silence struct {
 	event string
 	asked atomic.Int64
 	begun chan struct{} // closed when it is asked for the first time
-	ended context.Context
+	ended <-chan struct{}
 }
 
 func (s *silence) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -256,11 +257,11 @@ func (s *silence) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proc
 }
 func (s *silence) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		if s.ended.Err() == nil && slices.Contains(cmd.Args(), any(seatmap.SeqKey(s.event))) {
+		if slices.Contains(cmd.Args(), any(seatmap.SeqKey(s.event))) {
 			if s.asked.Add(1) == 1 {
 				close(s.begun)
 			}
-			<-s.ended.Done()
+			<-s.ended
 		}
 		return next(ctx, cmd)
 	}
@@ -277,7 +278,8 @@ func TestNoHotEventWaitsForOneThatIsSilent(t *testing.T) {
 		_, err := h.store.Take(t.Context(), r)
 		h.must(err)
 	}
-	ended, end := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	end := sync.OnceFunc(func() { close(ended) })
 	defer end()
 	silent := &silence{event: mute.event, begun: make(chan struct{}), ended: ended}
 	rdb := redis.NewClient(other.rdb.Options())

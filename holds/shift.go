@@ -59,15 +59,16 @@ func (s *Store) ShiftAll(ctx context.Context, event, operation string, by time.D
 		return done, err
 	}
 	dealt := map[string]bool{}
-	for range settleTries {
+	for pass := range settleTries {
 		tokens, err := s.underway(ctx, event, books)
 		if err != nil {
 			return done, err
 		}
-		// A basket that was swapped while the list was made may be missing in it.
+		// A basket that was swapped while the list was made may be missing in it:
+		// no list is the last that is the first.
 		tokens = slices.DeleteFunc(tokens, func(token string) bool { return dealt[token] })
 		more, err := s.shiftEach(ctx, event, operation, by, books, tokens, dealt, &done)
-		if err != nil || !more {
+		if err != nil || !more && pass > 0 {
 			return done, err
 		}
 	}

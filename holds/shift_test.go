@@ -11,8 +11,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"seatcast/holds"
 	"seatcast/seatmap"
@@ -294,6 +297,7 @@ func TestHoldsThatBeginWhileAllAreExtendedKeepNobodyFromTheEnd(t *testing.T) {
 	}
 	came := 0
 	b := &busyBooks{takes: func() {
+		h.tick()
 		h.takes(fmt.Sprint("late", came), 200+came)
 		came++
 	}}
@@ -309,6 +313,44 @@ func TestHoldsThatBeginWhileAllAreExtendedKeepNobodyFromTheEnd(t *testing.T) {
 		if late := h.basket(fmt.Sprint("late", k)); late.Cap.Sub(late.First) != terms.Cap+terms.Grace {
 			t.Errorf("one that began meanwhile was moved too: %+v", late)
 		}
+	}
+}
+
+// Its seats were read where it held none yet, and where it held none any more.
+func TestABasketThatIsSwappedWhileAllAreListedIsExtended(t *testing.T) {
+	t.Parallel()
+	h := setup(t, 40)
+	ann := h.takes("ann", 3)
+	rdb := redis.NewClient(h.rdb.Options())
+	t.Cleanup(func() { _ = rdb.Close() })
+	var swapped atomic.Bool
+	rdb.AddHook(behind{seatmap.MapKey(h.event), func() {
+		if swapped.CompareAndSwap(false, true) {
+			_, err := h.store.Swap(t.Context(), h.swaps(ann, 4))
+			h.must(err)
+		}
+	}})
+	done, err := holds.New(rdb, judge(h.ask), voice(h.hear), quiet).ShiftAll(t.Context(), h.event, "op", time.Minute, &books{})
+	if err != nil || done.Moved != 1 {
+		t.Errorf("%+v, %v", done, err)
+	}
+}
+
+// behind calls f behind every pipeline that asks for a key.
+type behind struct {
+	key string
+	f   func()
+}
+
+func (b behind) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (b behind) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (b behind) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return slices.Contains(c.Args(), any(b.key)) }) {
+			b.f()
+		}
+		return err
 	}
 }
 

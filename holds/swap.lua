@@ -58,7 +58,7 @@ local a = account(old, ms, has)
 local over = added > dropped and beyond(a, kept + added, tonumber(ARGV[4]))
 if over then return over end
 if kept + dropped == 0 then -- it had places only: this is its first hold of seats
-  a.since = a.since or first
+  if not a.since or (first < a.since and ms - first < hour) then a.since = first end -- spend looks for it in the hour
   over = hurried(a, ms, ARGV[10] + 0, ARGV[11] + 0, ARGV[12] + 0)
   if over then return over end
 end
