@@ -2,6 +2,7 @@ package live
 
 import (
 	"encoding/json"
+	"maps"
 	"time"
 
 	"seatcast/seatmap"
@@ -110,17 +111,13 @@ func (p *projection) seat(i int, now time.Time) seatmap.KnownSeat {
 }
 
 // tags are those of the tokens that have held anything for the last span of
-// time, and for at most two: as many as Redis keeps baskets, or twice that. Where
-// the end of a hold was said to be later, all are kept as long as its basket.
+// time, and for at most two: as many as Redis keeps baskets, or twice that. One
+// whose hold ends so late that its basket outlives the span is kept as long as that.
 type tags struct {
 	span       time.Duration
 	turned     time.Time
-	young, old generation
-}
-
-type generation struct {
-	tags map[seatmap.Tag]struct{}
-	last time.Time // when the last of their holds ends, as far as that was told
+	young, old map[seatmap.Tag]struct{}
+	long       map[seatmap.Tag]time.Time // until when its basket is kept
 }
 
 // remembered is how long a basket outlives its hold, and a little more.
@@ -131,19 +128,24 @@ func (t *tags) last(sale *seatmap.Sale) { t.span = sale.Terms.Cap + sale.Terms.G
 
 // add notes one whose hold ends then.
 func (t *tags) add(tag seatmap.Tag, now, ends time.Time) {
-	if t.young.tags == nil || now.Sub(t.turned) > t.span && now.Sub(t.old.last) > remembered {
-		t.old, t.young, t.turned = t.young, generation{tags: make(map[seatmap.Tag]struct{})}, now
+	if t.young == nil || now.Sub(t.turned) > t.span {
+		t.old, t.young, t.turned = t.young, make(map[seatmap.Tag]struct{}), now
+		maps.DeleteFunc(t.long, func(_ seatmap.Tag, until time.Time) bool { return now.After(until) })
 	}
-	t.young.tags[tag] = struct{}{}
-	if ends.After(t.young.last) {
-		t.young.last = ends
+	t.young[tag] = struct{}{}
+	if until := ends.Add(remembered); until.Sub(now) > t.span {
+		if t.long == nil {
+			t.long = make(map[seatmap.Tag]time.Time)
+		}
+		t.long[tag] = until
 	}
 }
 
 func (t *tags) has(tag seatmap.Tag) bool {
-	_, young := t.young.tags[tag]
-	_, old := t.old.tags[tag]
-	return young || old
+	_, young := t.young[tag]
+	_, old := t.old[tag]
+	_, long := t.long[tag]
+	return young || old || long
 }
 
 // Known returns what this node has heard of seats, in the moment it is asked,
