@@ -91,8 +91,8 @@ func (s *Store) Book(ctx context.Context, sale *seatmap.Sale, basket seatmap.Bas
 	return made, fresh, err
 }
 
-// lockAccount has the bookings without holds of one account judged one after the
-// other: each counts what the others have.
+// lockAccount has the bookings and swaps without holds of one account judged one
+// after the other: each counts what the others have.
 func lockAccount(ctx context.Context, tx pgx.Tx, event, user string) error {
 	_, err := tx.Exec(ctx, `SELECT pg_advisory_xact_lock(hashtextextended('seatcast account:' || $1 || ' ' || $2, 0))`, event, user)
 	return err
