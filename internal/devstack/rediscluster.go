@@ -73,12 +73,17 @@ func (c *RedisCluster) join(ctx context.Context, h *Home, name string) (bus int,
 }
 
 // meet makes the servers know each other, shares out the slots, and waits until
-// all is in place.
+// all is in place. Each has an epoch of its own, the replicas higher ones: what a
+// replica claims when it takes over then counts, whatever it has heard by then.
+// Left to gossip, it may claim with the epoch of its primary and be believed by nobody.
 func (c *RedisCluster) meet(ctx context.Context, buses []int) error {
 	ids := make([]string, len(c.servers))
 	for k, r := range c.servers {
 		err := r.ask(ctx, func(client *redis.Client) (err error) {
 			if ids[k], err = client.Do(ctx, "CLUSTER", "MYID").Text(); err != nil {
+				return err
+			}
+			if err := client.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", k+1).Err(); err != nil {
 				return err
 			}
 			if k < clusterPrimaries {

@@ -137,6 +137,13 @@ func TestAClusterServesEverySlotAndSurvivesAPrimary(t *testing.T) {
 	if len(served) != 3 {
 		t.Errorf("%d servers serve fifty keys", len(served))
 	}
+	for k, server := range cluster.Servers()[:3] { // an epoch of two would be settled later, or too late
+		client := server.Client()
+		defer func() { _ = client.Close() }()
+		if info, err := client.ClusterInfo(ctx).Result(); err != nil || !strings.Contains(info, "cluster_my_epoch:"+strconv.Itoa(k+1)+"\r") {
+			t.Errorf("primary %d: %v\n%s", k, err, info)
+		}
+	}
 	first.Kill()
 	if err := cluster.Promote(ctx); err != nil {
 		t.Fatal(err)
