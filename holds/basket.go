@@ -97,15 +97,12 @@ func (s *Store) Release(ctx context.Context, event, token, user string) (err err
 	return nil
 }
 
-// settleTries is how often a basket may become another between the read and
-// the script: only its own account changes it.
-const settleTries = 10
-
 // settled calls f with a basket, which only the basket itself can tell, and its
 // body, until that is still its body when the script looks: what f has judged
-// by it then holds.
+// by it then holds. Only its own account changes a basket; one that does so all
+// the time is told after patience that nothing was done.
 func (s *Store) settled(ctx context.Context, event, token string, f func(b seatmap.Basket, body string) (reply, error)) (reply, error) {
-	for range settleTries {
+	for began := time.Now(); time.Since(began) < patience; {
 		stored, err := warmed(ctx, event, s.warm, func() (string, error) { return s.stored(ctx, event, token) })
 		if err != nil {
 			return reply{}, err

@@ -356,7 +356,7 @@ func problem(sale *seatmap.Sale, err error) error {
 	case errors.Is(err, seatmap.ErrHoldExpired):
 		return conflict("hold_expired", "the hold is over; begin anew, with a new Idempotency-Key", nil)
 	case errors.Is(err, seatmap.ErrNotYours):
-		return &web.Problem{Status: http.StatusForbidden, Code: "not_your_booking", Detail: "this booking belongs to another account"}
+		return &web.Problem{Status: http.StatusForbidden, Code: "not_your_booking", Detail: "the booking belongs to another account"}
 	case errors.Is(err, seatmap.ErrNoBasket):
 		return &web.Problem{Status: http.StatusNotFound, Code: "unknown_booking", Detail: "there is no such booking"}
 	case errors.Is(err, seatmap.ErrNoEvent):

@@ -47,6 +47,10 @@ const (
 	shiftSeats   = 300
 )
 
+// shiftPasses is how often all holds may be listed: each time only those are dealt
+// with that were swapped meanwhile.
+const shiftPasses = 10
+
 // ShiftAll lets every hold of an event last longer by so much, and its cap with
 // it: all that had begun when the operation did, but what is set aside for
 // nobody. Bookings that are in the books follow. An operation may be run again after an error, for an hour: it goes on
@@ -59,7 +63,7 @@ func (s *Store) ShiftAll(ctx context.Context, event, operation string, by time.D
 		return done, err
 	}
 	dealt := map[string]bool{}
-	for pass := range settleTries {
+	for pass := range shiftPasses {
 		tokens, err := s.underway(ctx, event, books)
 		if err != nil {
 			return done, err
